@@ -9,7 +9,7 @@ import pytest
 
 import subtrie._subtrie
 import subtrie.reference
-from subtrie import _engine
+from subtrie._core import engine as _engine
 
 ENGINES: dict[str, ModuleType] = {
     "native": subtrie._subtrie,

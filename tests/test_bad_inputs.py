@@ -18,7 +18,7 @@ import bad_inputs
 import counted_work
 import subtrie
 from subtrie import SubtrieError
-from subtrie._dispatcher import Dispatcher
+from subtrie._core.dispatcher import Dispatcher
 
 TABLE = Path(__file__).parent / "bad_inputs.jsonl"
 
@@ -74,7 +74,7 @@ def test_every_refusal_says_what_would_work():
     reasons = {row["reason"] for rows in ROWS.values() for row in rows if "reason" in row}
     assert len(reasons) > 30
     for reason in reasons:
-        rule = subtrie._errors.REASONS[reason]
+        rule = subtrie._core.errors.REASONS[reason]
         assert rule.sentence
         assert rule.hint
         assert "\n" not in rule.sentence + rule.hint

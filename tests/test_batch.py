@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import subtrie
-from subtrie._address import ReplyAddress
+from subtrie._core.address import ReplyAddress
 
 REQUEST = "p.safe.443.web_shop.orders_shop._.GET.order.17%2ea"
 REPLY = "p.reply._.orders_shop.web_shop.id-abc"

@@ -14,8 +14,9 @@ import pytest
 import cross_engine
 import subtrie.reference
 from engines import use_engine
-from subtrie import _both_engines as both
-from subtrie import _engine, microbus
+from subtrie import microbus
+from subtrie._core import both_engines as both
+from subtrie._core import engine
 
 
 @pytest.fixture
@@ -129,6 +130,6 @@ def test_the_whole_library_runs_on_both():
 
 
 def test_every_name_of_an_engine_is_there():
-    names = [name for name in _engine.__all__ if name not in _engine._OWN]
+    names = [name for name in engine.__all__ if name not in engine._OWN]
     assert [name for name in names if not hasattr(both, name)] == []
     assert microbus.decode("p.reply._.a_b.c_d.id-1") == both.decode("p.reply._.a_b.c_d.id-1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subtrie import _reasons as reasons
+from subtrie._core import reasons
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))

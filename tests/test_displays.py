@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from subtrie import Pattern, microbus
-from subtrie._display import MAX_ROWS, MAX_TREE, table
+from subtrie._core.display import MAX_ROWS, MAX_TREE, table
 from subtrie.acl import Permissions
 
 HOSTILE = "<script>alert(1)</script>&\"'\u202e\x1b[2J"

@@ -8,7 +8,7 @@ import pydot
 import pytest
 
 from engines import ENGINES
-from subtrie import _drawing as drawing
+from subtrie._core import drawing
 
 ROWS = [
     ("shop.orders.*", 0), ("shop.orders.new", 1, "w"), ("shop.orders.new", 2), ("shop.>", 3),

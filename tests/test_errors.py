@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 import subtrie
-from subtrie import _reasons as reasons
-from subtrie._errors import refusal
+from subtrie._core import reasons
+from subtrie._core.errors import refusal
 from subtrie.connector import RequestTimeout
 
 

@@ -9,7 +9,7 @@ import pytest
 import subtrie
 from address_parts import REPLY, REQUEST, SUBSCRIPTION
 from subtrie import microbus
-from subtrie._errors import UnheardPort
+from subtrie._core.errors import UnheardPort
 
 
 @pytest.mark.parametrize(

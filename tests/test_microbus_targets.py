@@ -251,7 +251,7 @@ def test_objects_created_without_init_are_freed():
 
 def test_a_class_without_the_slots_is_refused():
     program = (
-        "import subtrie._address as module\n"
+        "import subtrie._core.address as module\n"
         "class RequestAddress: __slots__ = ('plane',)\n"
         "module.RequestAddress = RequestAddress\n"
         "import subtrie._subtrie as native\n"

@@ -6,7 +6,7 @@ import pytest
 
 import subtrie
 from subtrie import microbus
-from subtrie._errors import UnheardPort
+from subtrie._core.errors import UnheardPort
 
 PREFIX = "microbus.safe.443.by_com."
 

@@ -16,7 +16,7 @@ import proof_checker
 import subtrie._subtrie
 import subtrie.reference
 from engines import ENGINES
-from subtrie._errors import PermissionsError
+from subtrie._core.errors import PermissionsError
 
 NATIVE = ENGINES["native"]
 QUEUES = ["", " q", " q", " w", " q.*", " >", " *"]

@@ -17,7 +17,7 @@ def test_the_class_of_the_engine_in_use_is_public(engine_in_use):
     assert isinstance(engine_in_use.SubjectTrie().add("a", 1), engine_in_use.Subscription)
     assert subtrie.Subscription in (
         subtrie.reference.Subscription,
-        subtrie._engine.module.Subscription,
+        subtrie._core.engine.module.Subscription,
     )
 
 

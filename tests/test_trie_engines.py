@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import subtrie._subtrie
 import subtrie.reference
-from subtrie import Pattern, Subject, SubtrieError, _engine
+from subtrie import Pattern, Subject, SubtrieError
+from subtrie._core import engine as _engine
 
 ENGINES = (subtrie._subtrie, subtrie.reference)
 

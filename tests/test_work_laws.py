@@ -17,7 +17,7 @@ import pytest
 _LIMIT = 60
 
 _REDACTION = """
-from subtrie._redaction import redact_bytes, redact_text
+from subtrie._core.redaction import redact_bytes, redact_text
 text = {part!r} * (1_048_576 // len({part!r}))
 assert len(redact_bytes(text.encode())) == len(text)
 redact_text(text)
@@ -37,7 +37,7 @@ _PARTS = (
 _PROGRAMS = {
     **{f"redaction-{number}": _REDACTION.format(part=part) for number, part in enumerate(_PARTS)},
     "budget": """
-from subtrie._control_headers import nanoseconds_of, number_of, fragment_of
+from subtrie._core.control_headers import nanoseconds_of, number_of, fragment_of
 for digits in ("1" * 1_000_000, "1." * 500_000, "1h" * 500_000):
     assert nanoseconds_of(digits + "x") == 0
     assert number_of(digits) == 0

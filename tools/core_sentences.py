@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = (ROOT / "src" / "error" / "kind.rs", ROOT / "crates" / "nats" / "src" / "error.rs")
-TABLE = ROOT / "python" / "subtrie" / "_reasons.py"
+TABLE = ROOT / "python" / "subtrie" / "_core" / "reasons.py"
 
 #: A row of the Rust table: `Kind = "code": "sentence",`.
 ROW = re.compile(r'^    [A-Z]\w* = "([^"]+)":\s+"((?:[^"\\]|\\.)*)",$', re.MULTILINE)

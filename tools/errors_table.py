@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from subtrie import _errors as errors
-from subtrie import _reasons as reasons
+from subtrie._core import errors, reasons
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 

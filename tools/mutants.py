@@ -106,7 +106,7 @@ PARTS = {
     ),
     "delivery": Part(
         (
-            "python/subtrie/_dispatcher.py",
+            "python/subtrie/_core/dispatcher.py",
             "python/subtrie/short_circuit.py",
             *(
                 f"python/subtrie/connector/_{name}.py"

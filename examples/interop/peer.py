@@ -22,7 +22,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from subtrie._control_headers import seconds_of
+from subtrie._core.control_headers import seconds_of
 from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
 from subtrie.connector._json import json_bytes
 

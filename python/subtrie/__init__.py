@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _engine, _engine_choice  # noqa: F401 - binds the engine
-from ._engine import Batch, Engine, Matches, SubjectTrie, Subscription, classify
-from ._errors import (
+from ._core import engine as _engine
+from ._core import engine_choice as _engine_choice  # noqa: F401 - binds the engine
+from ._core.engine import Batch, Engine, Matches, SubjectTrie, Subscription, classify
+from ._core.errors import (
     AddressError,
     BusError,
     HostnameCollision,
@@ -23,13 +24,13 @@ from ._errors import (
     UnheardPort,
     WireError,
 )
-from ._subject import Pattern, Subject
-from ._subscription import Groups, TrieStats
+from ._core.subject import Pattern, Subject
+from ._core.subscription import Groups, TrieStats
 
 if TYPE_CHECKING:
     from . import microbus, names, reference
-    from ._dispatcher import Dispatcher, HandlerSubscription
-    from ._explanation import Explanation, NearMiss
+    from ._core.dispatcher import Dispatcher, HandlerSubscription
+    from ._core.explanation import Explanation, NearMiss
     from .names import NameReport, check_name
 
     __version__: str
@@ -55,11 +56,11 @@ _SUBMODULES = frozenset(
 
 # The same for names whose modules load dataclasses or inspect.
 _NAMES = {
-    "Dispatcher": "_dispatcher",
-    "Explanation": "_explanation",
-    "HandlerSubscription": "_dispatcher",
+    "Dispatcher": "_core.dispatcher",
+    "Explanation": "_core.explanation",
+    "HandlerSubscription": "_core.dispatcher",
     "NameReport": "names",
-    "NearMiss": "_explanation",
+    "NearMiss": "_core.explanation",
     "check_name": "names",
 }
 

@@ -9,9 +9,9 @@ from typing import Any, Generic, final
 
 from typing_extensions import Buffer, TypeVar
 
-from ._explanation import Explanation
-from ._subject import Dialect, Pattern
-from ._subscription import Groups, TrieStats
+from ._core.explanation import Explanation
+from ._core.subject import Dialect, Pattern
+from ._core.subscription import Groups, TrieStats
 from ._subtrie_http import *  # noqa: F403
 from ._subtrie_microbus import *  # noqa: F403
 from ._subtrie_trace import *  # noqa: F403

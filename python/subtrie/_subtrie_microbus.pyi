@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import final
 
-from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
-from ._subject import Pattern, Subject
+from ._core.address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._core.subject import Pattern, Subject
 
 def encode_request(
     *,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from ._subject import Dialect
+from ._core.subject import Dialect
 
 @final
 class Parser:

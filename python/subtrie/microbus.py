@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import warnings
 
-from . import _engine
-from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
-from ._engine import (
+from ._core import engine
+from ._core.address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._core.engine import (
     check_identity_host,
     check_locality,
     check_method,
@@ -47,9 +47,9 @@ from ._engine import (
     unescape_segment,
     unflatten_host,
 )
-from ._errors import UnheardPort
-from ._plane import default_plane
-from ._subject import Subject
+from ._core.errors import UnheardPort
+from ._core.plane import default_plane
+from ._core.subject import Subject
 
 __all__ = [
     "ReplyAddress",
@@ -114,7 +114,7 @@ def encode_request(
     Warns:
         UnheardPort: ``port`` is 0, on which no endpoint listens.
     """
-    subject = _engine.encode_request(
+    subject = engine.encode_request(
         plane=plane, port=port, source=source, host=host, method=method, path=path, slot=slot
     )
     return _warn_of_port_0(subject) if port in (0, "0") else subject
@@ -140,7 +140,7 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
     Warns:
         UnheardPort: The port is 0, on which no endpoint listens.
     """
-    subject = _engine.request_from_url(plane=plane, source=source, method=method, url=url)
+    subject = engine.request_from_url(plane=plane, source=source, method=method, url=url)
     return _warn_of_port_0(subject) if ".safe.0." in subject else subject
 
 

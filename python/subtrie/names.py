@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import _engine
-from ._errors import refusal
+from ._core import engine
+from ._core.errors import refusal
 
 
 class Source(NamedTuple):
@@ -261,7 +261,7 @@ def check_name(text: str, kind: str, *, level: str = "adr6", windows: bool = Fal
         6
     """
     # S2-008 to S2-049, A32, A38 to A45a
-    return _engine.check_name(text, kind, level=level, windows=windows)
+    return engine.check_name(text, kind, level=level, windows=windows)
 
 
 def rules() -> tuple[NameRule, ...]:

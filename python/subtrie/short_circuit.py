@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from . import _engine
-from ._errors import SubtrieError
-from ._local_subscription import LocalSubscription
-from ._subject import Pattern
+from ._core import engine
+from ._core.errors import SubtrieError
+from ._core.local_subscription import LocalSubscription
+from ._core.subject import Pattern
 
 __all__ = ["ShortCircuit"]
 
@@ -49,8 +49,8 @@ class ShortCircuit:
         self._nc = nc
         # With no_echo a client does not receive its own messages, so it cannot answer them.
         self._echo = not nc.options.get("no_echo")
-        self._trie = _engine.SubjectTrie(dialect="server")
-        self._local = _engine.SubjectTrie(dialect="server")
+        self._trie = engine.SubjectTrie(dialect="server")
+        self._local = engine.SubjectTrie(dialect="server")
         for pattern in local:
             self._local.add(Pattern(pattern, dialect="server"), True)
         self._subscriptions: list[LocalSubscription] = []

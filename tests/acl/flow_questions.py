@@ -34,7 +34,7 @@ from operators import connecting
 from raw_client import RawClient
 from servers import monitor, serving
 
-from subtrie import _engine
+from subtrie._core import engine
 from subtrie.acl import Deployment
 
 ACCOUNTS = "ABC"
@@ -112,7 +112,7 @@ def _deployment(rng: random.Random, number: int) -> dict[str, Any]:
         mappings = {}
         for _ in range(rng.choice([0, 1, 1, 1, 2])):
             source = _pattern(rng, "abx", 3)
-            if not any(_engine.overlaps(source, other) for other in mappings) or rng.random() < 0.2:
+            if not any(engine.overlaps(source, other) for other in mappings) or rng.random() < 0.2:
                 mappings[source] = _targets(rng, source)
         users = [
             {"user": f"{name.lower()}{index}", "password": "open", **_permissions(rng, index)}
@@ -137,7 +137,7 @@ def _fits_jwts(blocks: list[tuple[str, dict[str, Any]]]) -> bool:
     for _, block in blocks:
         for kind in ("stream", "service"):
             offered = [each[kind] for each in block["exports"] if kind in each]
-            if any(_engine.overlaps(*pair) for pair in itertools.combinations(offered, 2)):
+            if any(engine.overlaps(*pair) for pair in itertools.combinations(offered, 2)):
                 return False
         for rows in block.get("mappings", {}).values():
             if " " in str(rows) and isinstance(rows, str):

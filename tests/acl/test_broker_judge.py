@@ -19,7 +19,7 @@ from operators import Operator, connecting
 from raw_client import RawClient
 from servers import binaries, serving
 
-from subtrie import _engine
+from subtrie._core import engine
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.gencreds import sign, write
 
@@ -255,7 +255,7 @@ def test_deliveries_are_filtered_as_the_broker_filters(judged):
                 client.flush()
                 got = {subject for _, subject, _ in client.messages}
                 for subject in SUBJECTS:
-                    if not _engine.matches(pattern, subject):
+                    if not engine.matches(pattern, subject):
                         assert subject not in got
                         continue
                     ours = permissions.can_receive(

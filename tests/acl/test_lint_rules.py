@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import subtrie
-from subtrie import _engine
+from subtrie._core import engine
 from subtrie.acl import LINT_RULES, Permissions, ResponseLimit
 
 pytestmark = pytest.mark.usefixtures("engine_in_use")
@@ -152,11 +152,11 @@ def test_rules_of_one_plane_grant_nothing_on_another():
     rules = Permissions(publish_allow=["one.safe.443.a.>"], subscribe_allow=["one.safe.*.*.a.>"])
     other = Permissions(publish_allow=["two.>"], subscribe_allow=["two.>"])
     for verb in ("publish", "subscribe"):
-        assert _engine.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
+        assert engine.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
 
 
 @pytest.mark.requirement("S0-026", "S0-116")
 def test_safe_rules_never_overlap_the_trust_root():
     for port in ("*", "443"):
         safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
-        assert _engine.rules_overlap(safe, [], danger, []) is None
+        assert engine.rules_overlap(safe, [], danger, []) is None

@@ -12,7 +12,7 @@ from local_run import Events, deliveries, read, received
 from plain_audit import read as read_plainly
 from trace_writer import Trace, random_trace
 
-from subtrie._redaction import redact_text
+from subtrie._core.redaction import redact_text
 
 SECRET_JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
 SEED = "SUA" + "B" * 55

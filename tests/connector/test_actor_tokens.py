@@ -11,7 +11,7 @@ import sys
 import nacl.signing
 import pytest
 
-from subtrie import _control_headers
+from subtrie._core import control_headers
 from subtrie.connector import HTTPError, _actor
 from subtrie.connector._actor import ISSUERS, ActorVerifier
 from subtrie.connector._claims import Claims
@@ -277,7 +277,7 @@ async def test_claims_never_say_who_sends(make):
     )
     token = actor_token({"sub": "victim.example", "host": "victim.example"})
     async with shop, web:
-        headers = {_control_headers.ACTOR: token, _control_headers.FROM_HOST: "victim.example"}
+        headers = {control_headers.ACTOR: token, control_headers.FROM_HOST: "victim.example"}
         await web.request("GET", "https://shop.example/who", headers=headers)
     assert seen == [("web.example", "victim.example", "victim.example")]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from patience import PATIENCE
-from subtrie import BusError, _control_headers
+from subtrie import BusError
+from subtrie._core import control_headers
 from subtrie.connector import (
     AckTimeout,
     CallDepthExceeded,
@@ -48,8 +49,8 @@ async def test_a_request_reaches_its_handler_and_the_response_returns(make):
     @shop.endpoint("POST", "/order/{id}")
     async def place(id: int, order: Order, request: Request, dry: bool = False):
         assert request.source == "web.example"
-        assert request.headers[_control_headers.FROM_VERSION] == "7"
-        assert request.headers[_control_headers.CALL_DEPTH] == "1"
+        assert request.headers[control_headers.FROM_VERSION] == "7"
+        assert request.headers[control_headers.CALL_DEPTH] == "1"
         assert request.path == f"/order/{id}"
         return {"id": id, "items": [line.item for line in order.lines], "dry": dry}
 
@@ -61,7 +62,7 @@ async def test_a_request_reaches_its_handler_and_the_response_returns(make):
         assert (answer.status, answer.source, answer.id) == (200, HOST, shop.id)
         assert (answer.queue, answer.locality) == (HOST, "")
         assert answer.headers["Content-Type"] == "application/json"
-        assert answer.headers[_control_headers.FROM_VERSION] == "3"
+        assert answer.headers[control_headers.FROM_VERSION] == "3"
 
 
 @pytest.mark.parametrize(
@@ -269,8 +270,8 @@ async def test_time_budget_depth_baggage_and_language_are_forwarded(make):
     assert seen["Accept-Language"] == "fr"
     assert seen["X-Forwarded-For"] == "me"
     assert "X-Own" not in seen
-    assert seen[_control_headers.CALL_DEPTH] == "2"
-    assert seen[_control_headers.FROM_HOST] == HOST
+    assert seen[control_headers.CALL_DEPTH] == "2"
+    assert seen[control_headers.FROM_HOST] == HOST
     assert 0 < seen["budget"] < 5
 
 
@@ -303,7 +304,7 @@ async def test_the_65th_call_in_a_chain_is_refused(make_memory):
 
     @shop.endpoint("GET", "/again")
     async def again(request: Request):
-        depths.append(int(request.headers[_control_headers.CALL_DEPTH]))
+        depths.append(int(request.headers[control_headers.CALL_DEPTH]))
         await shop.request("GET", f"{URL}/again")
 
     async with shop:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from patience import PATIENCE
-from subtrie._errors import AddressError
+from subtrie._core.errors import AddressError
 from subtrie.connector import Connector, _cloud_locality
 from subtrie.connector._cloud_locality import cloud_of, locality_in
 from subtrie.connector._settings import locality

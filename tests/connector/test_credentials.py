@@ -12,7 +12,8 @@ import nats
 import nkeys
 import pytest
 
-from subtrie import Dispatcher, _control_headers
+from subtrie import Dispatcher
+from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Connector, Request
 from subtrie.connector import _broker_connection as nats_transport
 from subtrie.connector._codec import write_request
@@ -108,7 +109,7 @@ async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
 
         @shop.endpoint("GET", "/who")
         def who(request):
-            heard.append(request.headers[_control_headers.FROM_HOST])
+            heard.append(request.headers[control_headers.FROM_HOST])
             return request.source
 
         async with shop, web, rogue:
@@ -118,10 +119,10 @@ async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
             assert (await rogue.request("GET", url)).body == b"rogue.example"
             forged = Request("GET", "https://shop.example:443/who")
             for name, value in (
-                (_control_headers.OP_CODE, "Req"),
-                (_control_headers.MSG_ID, "AAAAAAAA"),
-                (_control_headers.FROM_ID, web.id),
-                (_control_headers.FROM_HOST, "web.example"),
+                (control_headers.OP_CODE, "Req"),
+                (control_headers.MSG_ID, "AAAAAAAA"),
+                (control_headers.FROM_ID, web.id),
+                (control_headers.FROM_HOST, "web.example"),
             ):
                 forged.headers[name] = value
             before = shop.metrics.deliveries["nats"]

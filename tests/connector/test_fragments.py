@@ -8,7 +8,8 @@ import nats
 import pytest
 
 from patience import until
-from subtrie import _control_headers, microbus
+from subtrie import microbus
+from subtrie._core import control_headers
 from subtrie.connector import BusError, HTTPError, Request, RequestTimeout, Response
 from subtrie.connector._codec import read_response, write_request, write_response
 from subtrie.connector._fragments import Reassembler, cut
@@ -32,7 +33,7 @@ async def test_bodies_of_any_size_arrive_whole_both_ways(make, size):
         body = _body(size)
         answer = await web.request("POST", BIG, body=body)
         assert answer.body == body
-        assert _control_headers.FRAGMENT not in answer.headers
+        assert control_headers.FRAGMENT not in answer.headers
         assert len(shop._server.transfers) == len(web._client.responses.transfers) == 0
 
 
@@ -107,10 +108,10 @@ class Sender:
     async def send(self, index, count, body, *, message_id="AAAAAAAA", source="web_example"):
         request = Request("POST", BIG.replace("/big", ":443/big"), body=body)
         for name, value in (
-            (_control_headers.OP_CODE, "Req"),
-            (_control_headers.MSG_ID, message_id),
-            (_control_headers.FROM_ID, "id-1"),
-            (_control_headers.FRAGMENT, f"{index}/{count}"),
+            (control_headers.OP_CODE, "Req"),
+            (control_headers.MSG_ID, message_id),
+            (control_headers.FROM_ID, "id-1"),
+            (control_headers.FRAGMENT, f"{index}/{count}"),
         ):
             request.headers[name] = value
         slot = "_" if index == 1 else self.shop.id
@@ -123,9 +124,7 @@ class Sender:
         """Return the one response that is not an acknowledgement."""
         for _ in range(2000):
             got = [
-                a
-                for a in self.answers
-                if a.headers[_control_headers.OP_CODE] != _control_headers.ACK
+                a for a in self.answers if a.headers[control_headers.OP_CODE] != control_headers.ACK
             ]
             if got:
                 return got[0]
@@ -159,9 +158,9 @@ async def test_interleaved_transfers_do_not_mix(make_nats, broker, plane):
         await sender.send(2, 2, b"y", message_id="BBBBBBBB")
         await asyncio.sleep(0.2)
         return {
-            answer.headers[_control_headers.MSG_ID]: answer.body
+            answer.headers[control_headers.MSG_ID]: answer.body
             for answer in sender.answers
-            if answer.headers[_control_headers.OP_CODE] == "Res"
+            if answer.headers[control_headers.OP_CODE] == "Res"
         }
 
     answers = await _with_sender(make_nats, broker, plane, story)
@@ -186,7 +185,7 @@ async def test_fragments_that_do_not_fit_end_the_transfer(make_nats, broker, pla
         return await sender.answer()
 
     answer = await _with_sender(make_nats, broker, plane, story)
-    assert (answer.headers[_control_headers.OP_CODE], answer.status) == ("Err", status)
+    assert (answer.headers[control_headers.OP_CODE], answer.status) == ("Err", status)
 
 
 async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
@@ -210,7 +209,7 @@ async def test_a_transfer_that_falls_silent_is_answered_with_408(make_nats, brok
         return answer, [a.status for a in sender.answers]
 
     answer, statuses = await _with_sender(make_nats, broker, plane, story, round_trip=0.02)
-    assert (answer.headers[_control_headers.OP_CODE], answer.status) == ("Err", 408)
+    assert (answer.headers[control_headers.OP_CODE], answer.status) == ("Err", 408)
     assert "1 of 3 fragments arrived from web.example (id-1)" in answer.text
     assert sorted(statuses) == [100, 100, 100, 408], "one answer"
 
@@ -246,8 +245,8 @@ async def test_a_transfer_that_others_displace_is_answered(make_nats, broker, pl
             await until(lambda count=number + 1: len(other.answers) >= count)
         await sender.send(1, 2, bytes(90_000))
         answer = await other.answer()
-    assert (answer.headers[_control_headers.OP_CODE], answer.status) == ("Err", 503)
-    assert answer.headers[_control_headers.MSG_ID] == "y0000000"
+    assert (answer.headers[control_headers.OP_CODE], answer.status) == ("Err", 503)
+    assert answer.headers[control_headers.MSG_ID] == "y0000000"
 
 
 async def test_no_caller_waits_out_its_budget_for_a_transfer_that_was_given_up(make_nats):
@@ -284,13 +283,13 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
         given = dict(line.split(": ") for line in sent.split("\r\n")[1:] if line)
         for op, status, fragment in (("Ack", 202, None), ("Res", 200, "2/3"), ("Res", 200, "1/3")):
             made = Response(status, "" if op == "Ack" else "part")
-            made.headers[_control_headers.OP_CODE] = op
-            made.headers[_control_headers.FROM_ID] = "id-9"
-            made.headers[_control_headers.MSG_ID] = given[_control_headers.MSG_ID]
+            made.headers[control_headers.OP_CODE] = op
+            made.headers[control_headers.FROM_ID] = "id-9"
+            made.headers[control_headers.MSG_ID] = given[control_headers.MSG_ID]
             if fragment:
-                made.headers[_control_headers.FRAGMENT] = fragment
+                made.headers[control_headers.FRAGMENT] = fragment
             reply = microbus.encode_reply(
-                plane=plane, source=HOST, host=head.source, id=given[_control_headers.FROM_ID]
+                plane=plane, source=HOST, host=head.source, id=given[control_headers.FROM_ID]
             )
             await client.publish(reply, write_response(made))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie import BusError, SubtrieError, _control_headers
+from subtrie import BusError, SubtrieError
+from subtrie._core import control_headers
 from subtrie._nats.absolute_url import url_parts
 from subtrie.connector import Headers, Request, Response
 from subtrie.connector._codec import read_request, read_response, write_request, write_response
@@ -123,22 +124,22 @@ def test_an_empty_response_has_its_length_last_and_204_has_none():
     ],
 )
 def test_durations_are_written_as_go_writes_them(seconds, text):
-    assert _control_headers.duration(seconds) == text
-    assert _control_headers.seconds_of(text) == pytest.approx(seconds)
+    assert control_headers.duration(seconds) == text
+    assert control_headers.seconds_of(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "-5s", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."])
 def test_invalid_durations_count_as_absent(text):
-    assert _control_headers.seconds_of(text) == (0.005 if text == "5" else 0)
+    assert control_headers.seconds_of(text) == (0.005 if text == "5" else 0)
 
 
 def test_an_invalid_fragment_header_means_a_whole_message():
-    assert _control_headers.fragment_of("2/3") == (2, 3)
+    assert control_headers.fragment_of("2/3") == (2, 3)
     for text in ("", "a/b", "1/2/3", "1/٣", " 1/2"):
-        assert _control_headers.fragment_of(text) == (1, 1)
+        assert control_headers.fragment_of(text) == (1, 1)
     # Parsed as in Go; the reassembly refuses them.
     for text, read in (("0/3", (0, 3)), ("1/0", (1, 0)), ("-1/2", (-1, 2)), ("7/3", (7, 3))):
-        assert _control_headers.fragment_of(text) == read
+        assert control_headers.fragment_of(text) == read
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import nats
 import pytest
 
 from subtrie import AddressError
-from subtrie._control_headers import nanoseconds_of
+from subtrie._core.control_headers import nanoseconds_of
 from subtrie.connector import HTTPError, Request, Response
 from subtrie.connector._codec import read_response
 

@@ -9,7 +9,8 @@ import nats
 import pytest
 
 from patience import until
-from subtrie import _engine, microbus
+from subtrie import microbus
+from subtrie._core import engine
 from subtrie.connector import Connector, Request
 from subtrie.connector._codec import read_response
 
@@ -117,7 +118,7 @@ def test_the_reader_divides_a_stream_as_the_parser_does(chunk):
         b'INFO {"a":1}\r\nMSG a.b 7 2\r\nhi\r\nPING\r\nHMSG a.b 8 r 12 14\r\nNATS/1.0\r\n\r\nhi\r\n'
         b"PONG\r\n+OK\r\n-ERR 'No'\r\nMSG a.\xff 9 0\r\n\r\n"
     )
-    reader = _engine.DeliveryReader()
+    reader = engine.DeliveryReader()
     items = []
     for at in range(0, len(stream), chunk):
         found, groups, acknowledgements = reader.feed(stream[at : at + chunk])
@@ -137,12 +138,12 @@ def test_the_reader_divides_a_stream_as_the_parser_does(chunk):
     assert items[6].message == "'No'"
 
 
-@pytest.mark.skipif(_engine.report.name != "native", reason="the reference composes none")
+@pytest.mark.skipif(engine.report.name != "native", reason="the reference composes none")
 def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told():
     subject = "p.safe.443.web_example.shop_example._.POST.x"
     data = PLAIN.encode()
     message = f"MSG {subject} 7 {len(data)}\r\n".encode() + data + b"\r\n"
-    reader, take = _engine.DeliveryReader(), print
+    reader, take = engine.DeliveryReader(), print
     assert reader.feed(message) == ([(7, subject, data)], [], b"")
     reader.acknowledge(7, "p", HOST, (b"<", b">"), (b"(", b")"), take, "tag")
     reply = microbus.encode_reply(plane="p", source=HOST, host="web.example", id="id-raw")

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import nats
 import pytest
 
-from subtrie import Dispatcher, _control_headers, microbus
+from subtrie import Dispatcher, microbus
+from subtrie._core import control_headers
 from subtrie.connector._codec import write_request
 from subtrie.wire import Parser
 
@@ -59,9 +60,9 @@ class Observer:
 
     def _replies(self) -> list:
         # Connectors announce themselves when they like; the shop replies to those messages, too.
-        asked = {header(data, _control_headers.MSG_ID) for _, data in self._requests()}
+        asked = {header(data, control_headers.MSG_ID) for _, data in self._requests()}
         replies = self._decoded(microbus.ReplyAddress, "source")
-        return [each for each in replies if header(each[1], _control_headers.MSG_ID) in asked]
+        return [each for each in replies if header(each[1], control_headers.MSG_ID) in asked]
 
     def _decoded(self, kind: type, field: str) -> list:
         decoded = [(microbus.decode(subject), data) for subject, data in self.messages]
@@ -92,13 +93,13 @@ async def test_a_reply_to_an_announcement_is_not_counted_as_one_to_a_request(pla
     bus = Observer("nats://127.0.0.1:0", plane)
     reply = str(microbus.encode_reply(plane=plane, source=HOST, host="web.example", id="id-1"))
     for port, host, message in ((888, "all", "AAAAAAAA"), (443, "shop_example", "BBBBBBBB")):
-        head = f"\r\n{_control_headers.MSG_ID}: {message}\r\n\r\n".encode()
+        head = f"\r\n{control_headers.MSG_ID}: {message}\r\n\r\n".encode()
         bus.messages += [
             (f"{plane}.safe.{port}.web_example.{host}._.GET.x", b"GET /x HTTP/1.1" + head),
             (reply, b"HTTP/1.1 200 OK" + head),
         ]
     ((_, data),) = await bus.replies(1)
-    assert header(data, _control_headers.MSG_ID) == "BBBBBBBB"
+    assert header(data, control_headers.MSG_ID) == "BBBBBBBB"
 
 
 LIES = {"another": ["victim.example"], "empty": [""], "two": ["victim.example", "web.example"]}
@@ -109,10 +110,10 @@ LIES = {"another": ["victim.example"], "empty": [""], "two": ["victim.example", 
 async def test_a_handler_reads_the_source_of_the_subject_in_the_header(make_nats, plane, lie):
     shop, seen = make_nats(HOST), []
     shop.endpoint("GET", "/whoami")(
-        lambda request: seen.append(request.headers.all(_control_headers.FROM_HOST))
+        lambda request: seen.append(request.headers.all(control_headers.FROM_HOST))
     )
     async with shop, Observer(shop._transport.broker, plane) as bus:
-        lines = [f"{_control_headers.FROM_HOST}: {name}" for name in LIES.get(lie, [])]
+        lines = [f"{control_headers.FROM_HOST}: {name}" for name in LIES.get(lie, [])]
         head = "\r\n".join(
             [
                 "GET /whoami HTTP/1.1", f"Host: {HOST}", "Microbus-Op-Code: Req",
@@ -134,28 +135,28 @@ async def test_a_caller_reads_the_source_of_the_reply_in_the_header(make_nats, p
     async with web, Observer(web._transport.broker, plane) as bus:
 
         async def serve(message) -> None:
-            message_id = header(message.data, _control_headers.MSG_ID)
+            message_id = header(message.data, control_headers.MSG_ID)
             to = microbus.encode_reply(plane=plane, source=HOST, host="web.example", id=web.id)
-            for status, code in ((202, _control_headers.ACK), (200, _control_headers.RESPONSE)):
-                lines = [f"HTTP/1.1 {status} OK", f"{_control_headers.OP_CODE}: {code}"]
-                lines += [f"{_control_headers.MSG_ID}: {message_id}", "Microbus-From-Id: id-shop"]
-                lines += [f"{_control_headers.FROM_HOST}: {name}" for name in LIES.get(lie, [])]
+            for status, code in ((202, control_headers.ACK), (200, control_headers.RESPONSE)):
+                lines = [f"HTTP/1.1 {status} OK", f"{control_headers.OP_CODE}: {code}"]
+                lines += [f"{control_headers.MSG_ID}: {message_id}", "Microbus-From-Id: id-shop"]
+                lines += [f"{control_headers.FROM_HOST}: {name}" for name in LIES.get(lie, [])]
                 lines += ["Content-Length: 0", "", ""]
                 await bus.client.publish(to, "\r\n".join(lines).encode())
 
         await bus.client.subscribe(f"{plane}.safe.443.*.shop_example._.GET.whoami", cb=serve)
         await bus.flush()
         response = await web.request("GET", f"{URL}/whoami")
-    assert response.headers.all(_control_headers.FROM_HOST) == [HOST]
+    assert response.headers.all(control_headers.FROM_HOST) == [HOST]
     assert response.source == HOST
 
 
 async def test_the_first_of_two_equal_control_headers_counts(make_nats, plane):
     """Of a request and of a response."""
     shop, web = make_nats(HOST), make_nats("web.example", round_trip=5.0)
-    shop.endpoint("GET", "/depth")(lambda request: request.headers[_control_headers.CALL_DEPTH])
+    shop.endpoint("GET", "/depth")(lambda request: request.headers[control_headers.CALL_DEPTH])
     async with shop, web, Observer(web._transport.broker, plane) as bus:
-        names = (_control_headers.OP_CODE, _control_headers.MSG_ID, _control_headers.FROM_ID)
+        names = (control_headers.OP_CODE, control_headers.MSG_ID, control_headers.FROM_ID)
 
         def control(*values: str) -> list[str]:
             return [f"{name}: {value}" for name, value in zip(names, values, strict=True)]
@@ -163,7 +164,7 @@ async def test_the_first_of_two_equal_control_headers_counts(make_nats, plane):
         lines = [
             "GET /depth HTTP/1.1", f"Host: {HOST}",
             *control("Req", "AAAAAAAA", "id-1"),
-            f"{_control_headers.CALL_DEPTH}: 1",
+            f"{control_headers.CALL_DEPTH}: 1",
             *control("Err", "BBBBBBBB", "id-2"),
             "", "",
         ]  # fmt: skip
@@ -171,14 +172,14 @@ async def test_the_first_of_two_equal_control_headers_counts(make_nats, plane):
         await bus.client.publish(subject, "\r\n".join(lines).encode())
         replies = await bus.replies(2)
         assert {address.id for address, _ in replies} == {"id-1"}
-        assert {header(data, _control_headers.MSG_ID) for _, data in replies} == {"AAAAAAAA"}
+        assert {header(data, control_headers.MSG_ID) for _, data in replies} == {"AAAAAAAA"}
 
         async def serve(message) -> None:
-            message_id = header(message.data, _control_headers.MSG_ID)
+            message_id = header(message.data, control_headers.MSG_ID)
             to = microbus.encode_reply(plane=plane, source=HOST, host="web.example", id=web.id)
             for status, code, number in ((202, "Ack", 0), (203, "Res", 1), (203, "Res", 2)):
                 fragment = [
-                    f"{_control_headers.FRAGMENT}: {each}" for each in (f"{number}/2", "1/1")
+                    f"{control_headers.FRAGMENT}: {each}" for each in (f"{number}/2", "1/1")
                 ]
                 lines = [
                     f"HTTP/1.1 {status} OK",
@@ -211,13 +212,13 @@ async def test_the_second_fragment_and_all_after_it_go_to_the_replica_that_took_
         replies = await bus.replies(4 * 6)
         transfers: dict[str, list[str]] = {}
         for address, data in await bus.requests(3 * 6):
-            transfers.setdefault(header(data, _control_headers.MSG_ID), []).append(address.slot)
+            transfers.setdefault(header(data, control_headers.MSG_ID), []).append(address.slot)
         assert len(transfers) == 6
         for message_id, slots in transfers.items():
             (first,) = {
-                header(data, _control_headers.FROM_ID)
+                header(data, control_headers.FROM_ID)
                 for _, data in replies
-                if header(data, _control_headers.MSG_ID) == message_id
+                if header(data, control_headers.MSG_ID) == message_id
             }
             assert slots == ["", *[first] * (len(slots) - 1)]
 
@@ -303,7 +304,7 @@ async def test_a_request_has_the_same_subject_and_bytes_on_either_way(
             if way == "nats":
                 taken = [(str(a), data) for a, data in await bus.requests(1)]
         (subject, data), *_ = [each for each in taken if ".POST." in each[0]]
-        message_id = header(data, _control_headers.MSG_ID)
+        message_id = header(data, control_headers.MSG_ID)
         seen[way] = subject, text(data, web.id, message_id)
     assert seen["nats"] == seen["memory"]
 

@@ -7,7 +7,8 @@ import re
 import nats
 import pytest
 
-from subtrie import HostnameCollision, _control_headers, microbus
+from subtrie import HostnameCollision, microbus
+from subtrie._core import control_headers
 from subtrie.connector import Connector, Request, configurator
 from subtrie.connector._codec import write_request
 
@@ -29,9 +30,9 @@ async def test_an_endpoint_is_reached_by_any_replica_and_by_its_own_id(make_nats
         for _ in range(2):
             await client.flush()
         request = Request("GET", f"https://{HOST}/x")
-        request.headers[_control_headers.OP_CODE] = "Req"
-        request.headers[_control_headers.MSG_ID] = "AAAAAAAA"
-        request.headers[_control_headers.FROM_ID] = "id-raw"
+        request.headers[control_headers.OP_CODE] = "Req"
+        request.headers[control_headers.MSG_ID] = "AAAAAAAA"
+        request.headers[control_headers.FROM_ID] = "id-raw"
 
         async def publish(slot: str, path: str, times: int) -> list[str]:
             reached.clear()

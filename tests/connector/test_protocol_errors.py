@@ -14,7 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import ENGINES
-from subtrie import WireError, _engine
+from subtrie import WireError
+from subtrie._core import engine as _engine
 from subtrie.connector import Connector
 from subtrie.connector._native.session import Session
 

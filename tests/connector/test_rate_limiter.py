@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie import _control_headers
+from subtrie._core import control_headers
 from subtrie.connector import HTTPError, RateLimiter, Request
 
 HOST = "shop.example"
@@ -62,7 +62,7 @@ async def _story(make, throttle):
         for n in range(4):
             for caller in (web, other):
                 # What it says of itself in a header changes nothing.
-                forged = {_control_headers.FROM_HOST: f"somebody{n}.else"}
+                forged = {control_headers.FROM_HOST: f"somebody{n}.else"}
                 try:
                     answer = await caller.request("GET", f"https://{HOST}/{n}", headers=forged)
                     told.append((caller.host, answer.body))

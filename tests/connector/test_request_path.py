@@ -13,7 +13,8 @@ import pytest
 
 import subtrie
 from patience import PATIENCE
-from subtrie import Subject, _control_headers, engine
+from subtrie import Subject, engine
+from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Request, write_request
 from subtrie.connector._broker_connection import AckTimes
 from subtrie.connector._codec import read_response
@@ -140,7 +141,7 @@ async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_rout
 
         async def hear(message: Any) -> None:
             response = read_response(message.data)
-            arrived.put_nowait(response.headers[_control_headers.MSG_ID])
+            arrived.put_nowait(response.headers[control_headers.MSG_ID])
 
         await client.subscribe(f"{plane}.reply._.*.web_example.id-1", cb=hear)
         await _send(client, plane, "block", "AAAAAAAA")
@@ -162,9 +163,9 @@ async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_rout
 async def _send(client: Any, plane: str, path: str, message_id: str) -> None:
     request = Request("GET", f"https://{HOST}:443/{path}")
     for name, value in (
-        (_control_headers.OP_CODE, "Req"),
-        (_control_headers.MSG_ID, message_id),
-        (_control_headers.FROM_ID, "id-1"),
+        (control_headers.OP_CODE, "Req"),
+        (control_headers.MSG_ID, message_id),
+        (control_headers.FROM_ID, "id-1"),
     ):
         request.headers[name] = value
     subject = Subject(f"{plane}.safe.443.web_example.shop_example._.GET.{path}")
@@ -189,9 +190,9 @@ async def test_handlers_start_after_all_that_arrived_together_is_acknowledged(
         order.clear()
         for number in range(20):
             request = Request("GET", f"https://{HOST}:443/x")
-            request.headers[_control_headers.OP_CODE] = "Req"
-            request.headers[_control_headers.MSG_ID] = f"{number:08}"
-            request.headers[_control_headers.FROM_ID] = "id-1"
+            request.headers[control_headers.OP_CODE] = "Req"
+            request.headers[control_headers.MSG_ID] = f"{number:08}"
+            request.headers[control_headers.FROM_ID] = "id-1"
             await client.publish(
                 f"{plane}.safe.443.web_example.shop_example._.GET.x", write_request(request)
             )

@@ -19,7 +19,7 @@ from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
-from subtrie._local_subscription import LocalSubscription
+from subtrie._core.local_subscription import LocalSubscription
 from subtrie.connector import ShortCircuit
 from subtrie.reference import matches
 

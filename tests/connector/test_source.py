@@ -8,7 +8,8 @@ import logging
 import nats
 import pytest
 
-from subtrie import Dispatcher, _control_headers, microbus
+from subtrie import Dispatcher, microbus
+from subtrie._core import control_headers
 from subtrie.connector import Request
 from subtrie.connector._codec import read_request, write_request
 from subtrie.connector._envelope import RequestEnvelope
@@ -23,10 +24,10 @@ HOST = "shop.example"
 
 def _raw(url=f"https://{HOST}:443/whoami", **headers):
     headers = {
-        _control_headers.OP_CODE: "Req",
-        _control_headers.MSG_ID: "AAAAAAAA",
-        _control_headers.FROM_ID: "id-liar",
-        _control_headers.FROM_HOST: "victim.example",
+        control_headers.OP_CODE: "Req",
+        control_headers.MSG_ID: "AAAAAAAA",
+        control_headers.FROM_ID: "id-liar",
+        control_headers.FROM_HOST: "victim.example",
         **headers,
     }
     request = Request("GET", url)
@@ -47,7 +48,7 @@ class Listener:
 
     async def whoami(self, request: Request):
         self.sources.append(request.source)
-        assert request.headers[_control_headers.FROM_HOST] == request.source
+        assert request.headers[control_headers.FROM_HOST] == request.source
         return request.source
 
     async def publish(self, subject: str, request: Request) -> None:
@@ -139,9 +140,9 @@ async def test_an_unverifiable_message_is_counted_and_not_answered(make, plane, 
 @pytest.mark.parametrize(
     "headers",
     [
-        {_control_headers.FROM_ID: "nobody"},
-        {_control_headers.FROM_ID: "id-*"},
-        {_control_headers.FROM_ID: "id-a.b"},
+        {control_headers.FROM_ID: "nobody"},
+        {control_headers.FROM_ID: "id-*"},
+        {control_headers.FROM_ID: "id-a.b"},
     ],
     ids=["no-id", "wildcard", "two-tokens"],
 )
@@ -154,7 +155,7 @@ async def test_a_response_goes_only_to_an_instance_of_the_verified_source(make, 
         assert listener.shop.metrics.rejects == {"return-address": 1}
 
 
-@pytest.mark.parametrize("absent", [_control_headers.FROM_ID, _control_headers.MSG_ID])
+@pytest.mark.parametrize("absent", [control_headers.FROM_ID, control_headers.MSG_ID])
 async def test_a_request_that_cannot_be_answered_is_counted_and_dropped(make, plane, absent):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
@@ -266,8 +267,8 @@ async def test_recorded_requests_with_another_source_token_or_a_forged_header(ma
         await listener.shop.subscribe("GET", "/order/{id}/line/{n}", listener.whoami)
         for token, claimed in (("web_client_example", "victim.example"), ("rogue_example", None)):
             forged = request.received()
-            forged.headers[_control_headers.FROM_HOST] = (
-                claimed or forged.headers[_control_headers.FROM_HOST]
+            forged.headers[control_headers.FROM_HOST] = (
+                claimed or forged.headers[control_headers.FROM_HOST]
             )
             await listener.publish(
                 f"{plane}.safe.443.{token}.shop_example._.GET.order.A-17.line.3", forged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from subtrie._control_headers import seconds_of
+from subtrie._core.control_headers import seconds_of
 from tests.interop.wire import Recorded
 
 _LESS = 8.0  # seconds by which a nested budget may be below the recorded one

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
-from subtrie import _control_headers
+from subtrie._core import control_headers
 from subtrie.connector import Connector, HTTPError, Request, Response
 from subtrie.connector._routing import NearestReplicas, RouteKey
 from subtrie.microbus import decode_subscription
@@ -48,7 +48,7 @@ def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
 def version_of(recording: Recording, service: dict[str, Any]) -> int:
     """Return the version that the service writes into its messages."""
     for _, payload in recording.published.get(service["name"], ()):
-        told = headers_of(payload).get(_control_headers.FROM_VERSION)
+        told = headers_of(payload).get(control_headers.FROM_VERSION)
         if told:
             return int(told[0])
     return 0
@@ -110,7 +110,7 @@ class RecordedRole:
 
     async def handle(self, request: Request) -> Response:
         """Send the requests that the recorded handler sent, then respond as it did."""
-        message_id = request.headers[_control_headers.MSG_ID]
+        message_id = request.headers[control_headers.MSG_ID]
         asking: list[tuple[Nested, asyncio.Task[Any]]] = []
         for nested in self.nested.get(message_id, ()):
             # The handler awaited what was answered before this was sent; the rest ran concurrently.
@@ -179,7 +179,7 @@ def options_of(message: Recorded, body: bytes) -> dict[str, Any]:
     headers = {
         name: values[0]
         for name, values in message.headers.items()
-        if name not in _control_headers.CONTROL and name not in _NOT_THE_CALLERS
+        if name not in control_headers.CONTROL and name not in _NOT_THE_CALLERS
     }
     timeout = message.budget if message.depth == 1 else None
     return {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from subtrie._errors import SubtrieError
+from subtrie._core.errors import SubtrieError
 from subtrie.microbus import RequestAddress, decode
 from tests.interop.roles import CACHE, CONTROL, Nested
 from tests.interop.wire import Recorded

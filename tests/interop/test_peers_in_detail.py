@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 import pytest
 
 from examples.interop.peer import service
-from subtrie._control_headers import seconds_of
+from subtrie._core.control_headers import seconds_of
 from subtrie.connector import AckTimeout, HTTPError, Response
 from tests.interop.peer_process import EXACT, HIS, OURS, URL, PeerService, call, joined
 

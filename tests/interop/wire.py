@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subtrie._control_headers import seconds_of
+from subtrie._core.control_headers import seconds_of
 
 
 @dataclass

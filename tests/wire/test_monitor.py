@@ -7,7 +7,7 @@ import json
 import pytest
 
 from subtrie import WireError
-from subtrie import _redaction as secrets
+from subtrie._core import redaction as secrets
 from subtrie.wire import log, monitor
 
 CONNZ = {

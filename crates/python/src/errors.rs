@@ -1,6 +1,6 @@
 //! Python exceptions for errors of the core.
 //!
-//! Every exception but `TypeError` and `ValueError` is built by `subtrie._errors`, which both
+//! Every exception but `TypeError` and `ValueError` is built by `subtrie._core.errors`, which both
 //! engines share, so that the message, the hint and the status are written once.
 
 use pyo3::exceptions::PyTypeError;
@@ -22,7 +22,7 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// The name of the class in `subtrie._errors`.
+    /// The name of the class in `subtrie._core.errors`.
     const fn name(self) -> &'static str {
         match self {
             Self::Subject => "SubjectError",
@@ -54,7 +54,7 @@ pub fn exception_about(value: &Bound<'_, PyAny>, class: ErrorClass, error: &Erro
     refusal(value, class, error.reason(), error.position, error.field)
 }
 
-/// Build the exception for a reason, which `subtrie._errors` knows.
+/// Build the exception for a reason, which `subtrie._core.errors` knows.
 pub fn refusal(
     value: &Bound<'_, PyAny>,
     class: ErrorClass,
@@ -65,7 +65,7 @@ pub fn refusal(
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let build = || -> PyResult<Bound<'_, PyAny>> {
         REFUSAL
-            .import(value.py(), "subtrie._errors", "refusal")?
+            .import(value.py(), "subtrie._core.errors", "refusal")?
             .call1((class.name(), reason, value, position, field))
     };
     match build() {

@@ -137,7 +137,7 @@ fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
 /// The byte offset of the first lone surrogate.
 fn first_surrogate<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     text.py()
-        .import("subtrie._errors")?
+        .import("subtrie._core.errors")?
         .getattr("first_surrogate")?
         .call1((text,))
 }

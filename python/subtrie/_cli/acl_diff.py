@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 from rich.text import Text
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..acl import Diff, Permissions, Place, Uncompared, Witness, about_microbus, uncompared
 from .junit import Case, junit
 from .markdown import markdown

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..acl import Deployment, Flow, Link, extent
 from .junit import Case
 from .permission_files import SOURCE, bad_file

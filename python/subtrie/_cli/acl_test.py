@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 from rich.text import Text
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..acl import Decision, Permissions, decided, read_text
 from .anonymous import with_reason
 from .junit import Case

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from .. import _engine
-from .._errors import SubtrieError
+from .._core import engine
+from .._core.errors import SubtrieError
 from ..acl import (
     Attempt,
     EntryUsage,
@@ -253,7 +253,7 @@ def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
     return [
         entry
         for verb, entry in proposal.added
-        if verb == usage.verb and _engine.covers(whole, entry.partition(" ")[0])
+        if verb == usage.verb and engine.covers(whole, entry.partition(" ")[0])
     ]
 
 

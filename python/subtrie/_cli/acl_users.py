@@ -9,8 +9,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from .. import _engine
-from .._errors import SubtrieError
+from .._core import engine
+from .._core.errors import SubtrieError
 from .._nats.duration import readable_duration
 from ..acl import Permissions, about_microbus, entitlement
 from .anonymous import anonymity
@@ -141,7 +141,7 @@ def who(
       subtrie acl who 'orders.>' nats.conf --verb subscribe
     """
     try:
-        _engine.check_pattern(subject, "server")
+        engine.check_pattern(subject, "server")
         found = [
             {"file": str(file), **row}
             for file in files

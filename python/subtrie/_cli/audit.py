@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from .audit_answers import Asked, asks, exit_code, print_proposal
 from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables

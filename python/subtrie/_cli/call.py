@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..connector import Connector, HTTPError, Response
 from .stream import print_json, printable
 

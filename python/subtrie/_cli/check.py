@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from .. import check_name
-from .._errors import shown
-from .._subject import Dialect
+from .._core.errors import shown
+from .._core.subject import Dialect
 from ..names import KINDS, LEVELS
 from .dialect import by_dialect
 from .stream import inputs, print_json, say, say_accepted

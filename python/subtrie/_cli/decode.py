@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from .. import microbus
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .. import microbus
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from .stream import error_fields, inputs, print_json, say_rejected
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from .._nats.duration import parse_duration
 from .._nats.nkey import holds_seed
 from .._nats.secret_file import secret_file_fault

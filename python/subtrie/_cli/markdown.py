@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .._printable import code as code
+from .._core.printable import code as code
 from ..acl import Diff, Permissions
 from .sarif import Row
 

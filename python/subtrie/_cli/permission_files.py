@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from .._errors import SubtrieError
-from .._file_errors import other_mistakes
+from .._core.errors import SubtrieError
+from .._core.file_errors import other_mistakes
 from ..acl import STANDARD_INPUT, Permissions, is_address
 from .stream import in_words_of_the_command, line_of_output, printable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from .. import _engine
+from .._core import engine
 from ..acl import LINT_RULES, Finding, Grant, Permissions, Place
 from ..gencreds import Service
 from .stream import printable
@@ -166,7 +166,7 @@ def _place(grant: Grant, entry: str, after: Permissions) -> Place | None:
     side = f"{grant.verb}_allow"
     for allowed in [entry, *(getattr(after, side, None) or ())]:
         if (place := after.sources.get((side, allowed))) is not None and (
-            _engine.rules_witness([entry], [], [allowed], []) is None
+            engine.rules_witness([entry], [], [allowed], []) is None
         ):
             return place
     return None

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._errors import SubtrieError, shown
-from .._printable import printable as printable
+from .._core.errors import SubtrieError, shown
+from .._core.printable import printable as printable
 
 if TYPE_CHECKING:
     from rich.console import Console

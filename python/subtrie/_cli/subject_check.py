@@ -6,8 +6,8 @@ import unicodedata
 from typing import Any
 
 from .. import classify
-from .._errors import SubtrieError
-from .._subject import Dialect, Pattern, Subject
+from .._core.errors import SubtrieError
+from .._core.subject import Dialect, Pattern, Subject
 from .stream import error_fields, inputs, print_json, say_accepted, say_rejected
 
 # The options of the command that a hint may name.

@@ -12,7 +12,7 @@ from types import ModuleType, TracebackType
 
 import click
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from .stream import printable
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep

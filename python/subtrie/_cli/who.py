@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from .. import SubjectTrie
-from .._errors import SubtrieError
-from .._subject import Dialect
+from .._core.errors import SubtrieError
+from .._core.subject import Dialect
 from .dialect import by_dialect
 from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..acl import STANDARD_INPUT, Decision, Permissions, decided
 from .anonymous import with_reason
 from .junit import Case

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .._errors import WireError
-from .._redaction import redact_bytes, redacted
+from .._core.errors import WireError
+from .._core.redaction import redact_bytes, redacted
 from ..wire import (
     OperationRow,
     StreamError,

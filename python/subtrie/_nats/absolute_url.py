@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote_to_bytes
 
-from .._errors import refusal
+from .._core.errors import refusal
 from .ports import HTTP, HTTPS
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)

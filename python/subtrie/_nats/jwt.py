@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .._errors import SubtrieError
-from .._file_errors import file_error
+from .._core.errors import SubtrieError
+from .._core.file_errors import file_error
 from .nkey import public_bytes
 
 #: The names of claims that are read here.

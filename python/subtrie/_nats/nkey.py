@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .._errors import refusal
-from .._file_errors import file_error
+from .._core.errors import refusal
+from .._core.file_errors import file_error
 from .secret_file import secret_file_fault
 
 #: First bytes of public keys: of an operator (O), an account (A), a user (U), a curve key (X).

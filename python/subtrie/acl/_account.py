@@ -7,7 +7,7 @@ import itertools
 import re
 from itertools import chain
 
-from .. import _engine
+from .._core import engine
 from ._subject_transform import MAX_OUTCOMES, SubjectTransform
 
 #: The subjects by which JetStream is managed.
@@ -52,7 +52,7 @@ class Export:
     def offers(self, taken: Import) -> bool:
         """Return True if an import takes what this export offers."""
         pattern = pattern_of(taken.subject)
-        return self.kind == taken.kind and _engine.covers(self.subject, pattern)
+        return self.kind == taken.kind and engine.covers(self.subject, pattern)
 
     def allows(self, taken: Import, account: str) -> bool:
         """Return True if an account may take what this export offers by an import.
@@ -229,7 +229,7 @@ class Account:
             The distinct subjects; None if there are too many to list.
         """
         # Of several mappings that match, the broker takes the first in an order of chance.
-        fitting = [each for each in self.mappings if _engine.matches(each.source, subject)]
+        fitting = [each for each in self.mappings if engine.matches(each.source, subject)]
         found: dict[str | None, None] = {} if fitting else {subject: None}
         for mapping in fitting:
             for target in dict.fromkeys(chain.from_iterable(mapping.targets_in(cluster))):
@@ -285,7 +285,7 @@ def transformed(source: str, target: str, subject: str) -> str | None:
         target: the pattern of the result.
         subject: the subject.
     """
-    if not _engine.matches(pattern_of(source), subject):
+    if not engine.matches(pattern_of(source), subject):
         return None
     tokens = subject.split(".")
     wanted = source.split(".")

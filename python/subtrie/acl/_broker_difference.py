@@ -8,7 +8,7 @@ names beside entries without one, and patterns deeper than an entry that ends in
 
 from __future__ import annotations
 
-from .. import _engine
+from .._core import engine
 from . import _broker_model as broker
 from . import _strict_model as strict
 from ._comparison import Witness
@@ -35,7 +35,7 @@ def newly_accepted(old: RuleSets, new: RuleSets) -> tuple[Witness, ...]:
     found: dict[tuple[str, str | None], None] = {}
     for subject in dict.fromkeys(each.partition(" ")[0] for each in entries):
         deeper = [subject[:-1] + ">"] if subject.endswith("*") else []
-        if not any(_engine.overlaps(each, (deeper or [subject])[0]) for each in touched):
+        if not any(engine.overlaps(each, (deeper or [subject])[0]) for each in touched):
             continue
         for queue in dict.fromkeys(queues):
             if _added(old, new, subject, queue):

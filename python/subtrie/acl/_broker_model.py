@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .._core.subject import Subject
 from .._nats.reserved_subjects import RESERVED_REPLIES, RESERVED_SUBJECTS, SYSTEM_QUEUE
-from .._subject import Subject
 from ._decision import BROKER, Decision, differs_at, not_listed, not_selected
 from ._rule_sets import RuleSets
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
-from .. import _engine
-from .._subject import Subject
+from .._core import engine
+from .._core.subject import Subject
 from ._rule_sets import RuleSets
 
 VERBS = ("publish", "subscribe")
@@ -85,7 +85,7 @@ class Diff:
         return bool(self.added or self.removed)
 
     def _repr_html_(self) -> str:
-        from .._display import table
+        from .._core.display import table
 
         changes = (("+", self.added), ("-", self.removed))
         rows = [(sign, str(each), each.witness) for sign, grants in changes for each in grants]
@@ -138,7 +138,7 @@ def only(left: RuleSets, right: RuleSets) -> Witness | None:
     found = []
     for order, verb in enumerate(VERBS):
         lists = (*left.lists(verb), *right.lists(verb))
-        witness = _engine.rules_witness(*lists, left.cap)
+        witness = engine.rules_witness(*lists, left.cap)
         if witness is not None:
             subject, queue = witness
             found.append((subject.count("."), order, verb, subject, queue))
@@ -157,11 +157,11 @@ def _only_responses(left: RuleSets, right: RuleSets) -> Witness | None:
         return None
     if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
         return None
-    if _engine.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
+    if engine.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
         return None  # a client that receives nothing has nothing to answer
     # A subject that may be published anyway needs no grant.
     allow, deny = right.lists("publish")
-    witness = _engine.rules_witness([">"], [], allow, deny, left.cap)
+    witness = engine.rules_witness([">"], [], allow, deny, left.cap)
     return None if witness is None else Witness._create(witness[0], None, "respond", left.dialect)
 
 
@@ -169,7 +169,7 @@ def _proof(left: RuleSets, right: RuleSets) -> dict[str, Any]:
     proof = {}
     for verb in VERBS:
         lists = (*left.lists(verb), *right.lists(verb))
-        found = _engine.rules_proof(*lists, left.cap)
+        found = engine.rules_proof(*lists, left.cap)
         assert found is not None  # the relation said so
         inside, outside = found
         proof[verb] = {
@@ -187,7 +187,7 @@ def added(old: RuleSets, new: RuleSets, microbus: bool) -> tuple[Grant, ...]:
     grants = []
     for verb in VERBS:
         lists = (*new.lists(verb), *old.lists(verb))
-        for rule, unless, subject, queue in _engine.rules_difference(*lists, new.cap):
+        for rule, unless, subject, queue in engine.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
             reached = danger_in(rule, unless, new.cap) if microbus else None
             # If the trust root is in reach, the witness shows that.
@@ -215,7 +215,7 @@ def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str
     if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
         return None
     found: tuple[str, str | None] | None
-    found = _engine.rules_overlap([rule], list(deny), [DANGER], [], cap)
+    found = engine.rules_overlap([rule], list(deny), [DANGER], [], cap)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from .._subject import Subject
+from .._core.subject import Subject
 
 STRICT = "strict"
 BROKER = "broker"
@@ -53,7 +53,7 @@ class Decision:
         return self.allowed
 
     def _repr_html_(self) -> str:
-        from .._display import fields
+        from .._core.display import fields
 
         answer = "allowed" if self.allowed else "refused" if self.determined else "not determined"
         values = ((each.name, getattr(self, each.name)) for each in dataclasses.fields(self))

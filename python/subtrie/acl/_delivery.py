@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-from .. import _engine
+from .._core import engine
 from ._account import Account, Import, UnknownOrder
 from ._decision import BROKER
 from ._permissions import Permissions
@@ -187,12 +187,12 @@ def _received(
 
 def _arriving(place: _Place, there: Account, subscription: str) -> Iterator[str]:
     """The subjects under which a message in a place reaches a subscription of an account."""
-    if place.account is there and _engine.matches(subscription, place.subject):
+    if place.account is there and engine.matches(subscription, place.subject):
         yield place.subject
     if place.imported:
         return  # what a service import brings is not exported again as a stream
     for taken in there.imports:
         if taken.kind == "stream" and taken.account == place.account.name:
             text = taken.arriving(place.subject)
-            if text is not None and _engine.matches(subscription, text):
+            if text is not None and engine.matches(subscription, text):
                 yield text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .. import _engine
+from .._core import engine
 from ._account import Account
 from ._delivery import Courses, Delivery, delivery
 from ._flows import Flow, Unused, Users, flows, unused
@@ -105,7 +105,7 @@ class Deployment:
             SubjectError: not a valid subject.
             PatternError: not a valid pattern.
         """
-        _engine.check_subject(subject, "server")
+        engine.check_subject(subject, "server")
         return delivery(
             Courses(self.accounts, self.cluster),
             self.account_of(publisher),
@@ -134,5 +134,5 @@ class Deployment:
             name
             for name, each in self.subscriptions.items()
             if self._account_of[name] == account
-            and any(_engine.overlaps(pattern, found) for found, _ in each)
+            and any(engine.overlaps(pattern, found) for found, _ in each)
         )

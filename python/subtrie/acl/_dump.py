@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .._errors import refusal
+from .._core.errors import refusal
 from .._nats.duration import compact_duration
 from ._rule_sets import RuleSets
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
-from .. import _engine
+from .._core import engine
 from ._both_models import decided
 from ._decision import BROKER, STRICT, Decision
 from ._permissions import Permissions
@@ -50,7 +50,7 @@ def entitlement(
     literal = not {"*", ">"}.intersection(subject.split("."))
     side = "publish" if verb == "publish" else "subscribe"
     allow, deny = permissions.lists(side)
-    found = _engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
+    found = engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
     if found is None:
         return _beyond(permissions, subject, literal, model) if side == "subscribe" else None
     witness, queue = found
@@ -101,7 +101,7 @@ def _beyond(
     deny = permissions.lists("subscribe")[1]
     for deep, queue in _deeper(permissions.subscribe_allow or ()):
         entry = deep if queue is None else f"{deep} {queue}"
-        found = _engine.rules_overlap([entry], deny, [subject], [], permissions.cap)
+        found = engine.rules_overlap([entry], deny, [subject], [], permissions.cap)
         if found is None:
             continue
         witness = found[0]
@@ -123,7 +123,7 @@ def _first(allow: list[str], subject: str, queue: str | None) -> str:
     """The first entry that allows a subject in a queue."""
     for entry in allow:
         pattern, _, group = entry.partition(" ")
-        in_queue = not group or (queue is not None and _engine.covers(group, queue))
-        if in_queue and _engine.matches(pattern, subject):
+        in_queue = not group or (queue is not None and engine.covers(group, queue))
+        if in_queue and engine.matches(pattern, subject):
             return entry
     return allow[0]

@@ -6,12 +6,12 @@ import dataclasses
 import json
 from collections.abc import Iterator
 
-from .. import _engine
+from .._core import engine
+from .._core.subject import Subject
 from .._nats.jwt import utc_text
 from .._nats.limits import CONTROL_LINE
 from .._nats.ports import DANGER as DANGER_PORT
 from .._nats.reserved_subjects import INBOX
-from .._subject import Subject
 from ._broker_model import bounding_deny
 from ._comparison import VERBS, danger_in
 from ._extent import extent
@@ -132,14 +132,14 @@ def _broad(permissions: RuleSets, microbus: bool) -> Iterator[Finding]:
         allow, deny = permissions.lists(verb)
         for entry in dict.fromkeys(allow):
             where = (f"{verb}_allow", entry)
-            reached = _engine.rules_overlap([entry], deny, [">"], [], cap) if deny else (entry,)
+            reached = engine.rules_overlap([entry], deny, [">"], [], cap) if deny else (entry,)
             if reached is None:
                 continue  # fully denied: reported below
             if not microbus:
                 pass
             elif entry.split(".")[0].split(" ")[0] in ("*", ">"):
                 message = f"{verb} {entry} spans every plane: name the plane"
-                found = _engine.rules_overlap([entry], deny, [">"], [], cap)
+                found = engine.rules_overlap([entry], deny, [">"], [], cap)
                 witness = found and found[0]
                 yield _finding(permissions, "plane-wildcard", "error", message, where, witness)
             danger = danger_in(entry, deny, cap) if microbus else None
@@ -162,7 +162,7 @@ def _inbox(permissions: RuleSets, entry: str, deny: list[str]) -> tuple[str, str
     if entry.split(" ")[0].split(".")[1:2] == ["reply"]:
         inboxes.append(f"*.reply._.*.{other}.*")
     found: tuple[str, str | None] | None
-    found = _engine.rules_overlap([entry], deny, inboxes, [], permissions.cap)
+    found = engine.rules_overlap([entry], deny, inboxes, [], permissions.cap)
     return found
 
 
@@ -175,14 +175,14 @@ def _unbounded(permissions: RuleSets) -> Iterator[Finding]:
         if tokens[-1] != "*" or _own_replies(tokens):
             continue
         deep = ".".join([*tokens[:-1], ">"]) + (f" {queue}" if queue else "")
-        found = _engine.rules_witness([deep], deny, allow, [], permissions.cap)
+        found = engine.rules_witness([deep], deny, allow, [], permissions.cap)
         if found is None:
             continue
         bound = bounding_deny(entry)
         lost = [
             each
             for each in allow
-            if _engine.rules_overlap([each], deny, [bound], [], permissions.cap) is not None
+            if engine.rules_overlap([each], deny, [bound], [], permissions.cap) is not None
         ]
         beside = f", which {', '.join(lost)} would lose in part" if lost else ""
         message = (
@@ -213,7 +213,7 @@ def _without_effect(permissions: RuleSets) -> Iterator[Finding]:
         written = getattr(permissions, f"{verb}_allow") is not None
         for index, entry in enumerate(allow if written else ()):
             where = (f"{verb}_allow", entry)
-            if _engine.rules_overlap([entry], deny, [">"], [], cap) is None:
+            if engine.rules_overlap([entry], deny, [">"], [], cap) is None:
                 message = f"{verb} {entry} is denied completely"
                 yield _finding(permissions, "shadowed", "warning", message, where)
                 continue
@@ -221,17 +221,17 @@ def _without_effect(permissions: RuleSets) -> Iterator[Finding]:
             # Of equal entries, only the later ones are redundant.
             if entry in allow[index + 1 :] and entry not in allow[:index]:
                 continue
-            if _engine.rules_witness([entry], deny, rest, [], cap) is None:
+            if engine.rules_witness([entry], deny, rest, [], cap) is None:
                 message = f"{verb} {entry} is redundant: the other entries grant the same"
                 yield _finding(permissions, "redundant", "note", message, where)
         for index, entry in enumerate(deny):
             where = (f"{verb}_deny", entry)
             rest = deny[:index] + deny[index + 1 :]
-            if _engine.rules_overlap(allow, [], [entry], [], cap) is None:
+            if engine.rules_overlap(allow, [], [entry], [], cap) is None:
                 message = f"deny {verb} {entry} has no effect: nothing that it matches is allowed"
                 yield _finding(permissions, "dead", "warning", message, where)
             elif not (entry in deny[index + 1 :] and entry not in deny[:index]) and (
-                _engine.rules_overlap(allow, rest, [entry], [], cap) is None
+                engine.rules_overlap(allow, rest, [entry], [], cap) is None
             ):
                 message = f"deny {verb} {entry} is redundant: the other entries deny the same"
                 yield _finding(permissions, "redundant", "note", message, where)

@@ -12,8 +12,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import _engine
-from .._errors import SubtrieError
+from .._core import engine
+from .._core.errors import SubtrieError
 from ._permissions import Permissions
 from ._rule_usage import UNUSED, entry_usage
 from ._strict_model import covers_alone
@@ -111,7 +111,7 @@ def _with(permissions: Permissions, lists: dict[str, list[str]]) -> Permissions:
         given[f"{verb}_deny"] = [
             deny
             for deny in permissions.lists(verb)[1]
-            if any(_engine.overlaps(_pattern(deny), _pattern(entry)) for entry in entries)
+            if any(engine.overlaps(_pattern(deny), _pattern(entry)) for entry in entries)
         ]
     return Permissions(
         **given, allow_responses=permissions.allow_responses, dialect=permissions.dialect
@@ -137,10 +137,10 @@ def _publish_parts(
         each.pattern
         for each in traffic.published
         if traffic.is_microbus(each.pattern)
-        and not any(_engine.overlaps(rule, each.pattern) for rule in rules)
+        and not any(engine.overlaps(rule, each.pattern) for rule in rules)
     ]
     for entry in entries:
-        keep = needed is None or any(_engine.overlaps(entry, each) for each in (*vague, *thin))
+        keep = needed is None or any(engine.overlaps(entry, each) for each in (*vague, *thin))
         keep = keep or _has_more(entry, traffic)
         yield [] if keep else _parts(entry, rules)
 
@@ -153,7 +153,7 @@ def _has_more(entry: str, traffic: Traffic) -> bool:
     counted = traffic.counted.get(("publish", entry))
     if counted is None:
         return False
-    told = sum(e.least for e in traffic.published if _engine.overlaps(entry, e.pattern))
+    told = sum(e.least for e in traffic.published if engine.overlaps(entry, e.pattern))
     return counted.accepted > told
 
 
@@ -179,8 +179,8 @@ def _unexplained(
         for each in narrower:
             if (
                 each.pattern != wide.pattern
-                and _engine.covers(wide.pattern, each.pattern)
-                and not any(_engine.overlaps(other, each.pattern) for other in disjoint)
+                and engine.covers(wide.pattern, each.pattern)
+                and not any(engine.overlaps(other, each.pattern) for other in disjoint)
             ):
                 disjoint.append(each.pattern)
                 count += each.least
@@ -197,7 +197,7 @@ def _parts(entry: str, patterns: Iterable[str]) -> list[str]:
     return [
         part
         for part in found
-        if not any(other != part and _engine.covers(other, part) for other in found)
+        if not any(other != part and engine.covers(other, part) for other in found)
     ]
 
 
@@ -212,7 +212,7 @@ def _subscribe_parts(
         for each in traffic.subscribed:
             if not covers_alone(permissions, entry, each.pattern, each.queue):
                 continue
-            covering = [rule for rule in rules if _engine.covers(rule, each.pattern)]
+            covering = [rule for rule in rules if engine.covers(rule, each.pattern)]
             if traffic.is_microbus(each.pattern) and not covering:
                 keep = True
             wanted = covering[0] if covering else each.pattern

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from .._errors import refusal
+from .._core.errors import refusal
 from . import _broker_model as broker
 from . import _comparison as comparison
 from . import _strict_model as strict

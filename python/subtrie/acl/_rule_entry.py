@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import _engine
-from .._errors import PatternError, SubtrieError, refusal
-from .._rule_engine import RuleEngine
+from .._core import engine as _engine
+from .._core.errors import PatternError, SubtrieError, refusal
+from .._core.rule_engine import RuleEngine
 
 
 def checked_entries(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
-from .. import _engine
+from .._core import engine as _engine
+from .._core.rule_engine import RuleEngine
 from .._nats.jwt import Validity
-from .._rule_engine import RuleEngine
 from ._place import Place
 from ._response_limit import ResponseLimit
 from ._rule_entry import checked_entries

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from .. import _engine
-from .._errors import SubtrieError
+from .._core import engine
+from .._core.errors import SubtrieError
 from ._broker_model import first_match
 from ._decision import BROKER
 from ._permissions import Permissions
@@ -87,8 +87,8 @@ def entry_usage(permissions: Permissions, traffic: Traffic) -> Iterator[EntryUsa
 
 
 def _published(entry: str, traffic: Traffic) -> EntryUsage:
-    touched = [each for each in traffic.published if _engine.overlaps(entry, each.pattern)]
-    sure = [each.least for each in touched if _engine.covers(entry, each.pattern)]
+    touched = [each for each in traffic.published if engine.overlaps(entry, each.pattern)]
+    sure = [each.least for each in touched if engine.covers(entry, each.pattern)]
     if sure:
         return EntryUsage("publish", entry, USED, max(sure), False)
     return EntryUsage("publish", entry, UNDETERMINED if touched else UNUSED, 0, False)
@@ -136,7 +136,7 @@ def uncovered(permissions: Permissions, traffic: Traffic) -> Iterator[Attempt]:
     """
     allow, deny = permissions.lists("publish")
     for sent in traffic.published if permissions.allow_responses is None else ():
-        if _engine.rules_overlap(allow, deny, [sent.pattern], [], permissions.cap) is None:
+        if engine.rules_overlap(allow, deny, [sent.pattern], [], permissions.cap) is None:
             yield Attempt("publish", None, False, sent.least, sent.pattern)
     for each in traffic.subscribed:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._subject import Subject
+from .._core.subject import Subject
 from ._decision import STRICT, Decision, not_listed, not_selected
 from ._rule_sets import RuleSets
 

@@ -6,8 +6,8 @@ import dataclasses
 import itertools
 import re
 
-from .. import _engine
-from .._errors import SubtrieError
+from .._core import engine
+from .._core.errors import SubtrieError
 
 _NUMBERED = re.compile(r"\$([+-]?[0-9]+)")
 _CALL = re.compile(
@@ -88,7 +88,7 @@ class SubjectTransform:
 def _valid(data: bytes) -> str | None:
     try:
         text = data.decode()
-        _engine.check_subject(text, "server")
+        engine.check_subject(text, "server")
     except (SubtrieError, UnicodeDecodeError):
         return None
     return text

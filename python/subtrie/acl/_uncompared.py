@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .._file_errors import file_error
+from .._core.file_errors import file_error
 from ._load.files import STANDARD_INPUT
 from ._load.settings import Setting, Settings, load_settings
 from ._place import Place

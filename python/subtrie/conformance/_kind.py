@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 
 Row = dict[str, Any]
 

@@ -24,13 +24,13 @@ def _read(name: str, ask: Callable[[str], Any]) -> Kind:
 
 
 def _time_budget(text: str) -> int:
-    from .._control_headers import nanoseconds_of
+    from .._core.control_headers import nanoseconds_of
 
     return nanoseconds_of(text)
 
 
 def _fragment(text: str) -> tuple[int, int]:
-    from .._control_headers import fragment_of
+    from .._core.control_headers import fragment_of
 
     return fragment_of(text)
 

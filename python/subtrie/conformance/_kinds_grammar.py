@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._errors import SubjectError
+from .._core.errors import SubjectError
 from ._kind import Kind, Row
 
 #: Longer than any recorded subject.

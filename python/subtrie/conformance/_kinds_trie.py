@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._errors import PatternError, SubjectError
+from .._core.errors import PatternError, SubjectError
 from ._kind import Kind, Row
 from ._kinds_grammar import UNBOUNDED, check_subject
 

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any
 
-from .._errors import WireError
+from .._core.errors import WireError
 from ..wire import log
 from ._kind import Kind, Row
 

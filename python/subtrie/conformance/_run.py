@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import _engine, reference
+from .. import reference
+from .._core import engine as _engine
 from . import _kinds_connector as kinds_connector
 from . import _kinds_grammar as kinds_grammar
 from . import _kinds_microbus as kinds_microbus

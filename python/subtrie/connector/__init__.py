@@ -9,7 +9,7 @@ control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``
 ``subtrie.short_circuit`` is independent of these, for programs that use nats-py directly.
 """
 
-from .._errors import BusError
+from .._core.errors import BusError
 from ..short_circuit import ShortCircuit
 from ._codec import read_request, read_response, write_request, write_response
 from ._config import Config

@@ -22,8 +22,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, NoReturn
 
-from .._control_headers import ACTOR
-from .._errors import SubtrieError
+from .._core.control_headers import ACTOR
+from .._core.errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._claims import Claims, flattened
 from ._endpoint import Endpoint

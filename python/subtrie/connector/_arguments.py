@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .._errors import refusal
+from .._core.errors import refusal
 from ._conversion.compile import converter_of, is_required
 from ._conversion.converter import (
     Branch,

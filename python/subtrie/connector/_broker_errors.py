@@ -12,8 +12,8 @@ from pathlib import Path
 from ssl import SSLError
 from typing import NamedTuple
 
-from .._engine import SubjectTrie
-from .._errors import SubtrieError
+from .._core.engine import SubjectTrie
+from .._core.errors import SubtrieError
 from .._nats.creds_file import jwt_in_creds
 from .._nats.jwt import claims_of
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from .._errors import refusal
+from .._core.errors import refusal
 
 _LONGEST = 4096  # characters of an expression
 _DEEPEST = 64  # nested parentheses and negations

@@ -13,8 +13,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _control_headers, _engine, microbus
-from .._errors import SubtrieError, refusal
+from .. import microbus
+from .._core import control_headers, engine
+from .._core.errors import SubtrieError, refusal
 from ._envelope import (
     PendingRequest,
     RequestEnvelope,
@@ -71,7 +72,7 @@ class RequestClient:
         self.known_responders = KnownResponders()
         self.responses = ResponseReceiver(runtime, transport)
         self._unwaited = 0  # answers since other tasks had their turn
-        self._targets: _engine.RequestTargets | None = None  # while it can send
+        self._targets: engine.RequestTargets | None = None  # while it can send
 
     @property
     def host(self) -> str:
@@ -82,7 +83,7 @@ class RequestClient:
         """Prepare to send, once the round trip is known."""
         runtime = self._runtime
         self.nearest = NearestReplicas(runtime.locality) if runtime.locality else None
-        self._targets = _engine.RequestTargets(plane=runtime.plane, source=runtime.host)
+        self._targets = engine.RequestTargets(plane=runtime.plane, source=runtime.host)
         self.responses.open()
 
     def close(self) -> None:
@@ -270,7 +271,7 @@ class RequestClient:
         context = current_request.get()
         if timeout is not None and type(timeout) not in (int, float):
             raise refusal("InvalidInput", "timeout-type", timeout, field="timeout")
-        budget, depth = _control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
+        budget, depth = control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
         given: HeaderValues = _NO_HEADERS
         if context is not None:
             depth = context.depth
@@ -284,8 +285,8 @@ class RequestClient:
             raise RequestTimeout("timeout", trace=trace_of(context))
         if depth >= MAX_DEPTH:
             raise CallDepthExceeded(trace=trace_of(context))
-        if budget > _control_headers.MAX_BUDGET:
-            budget = _control_headers.MAX_BUDGET
+        if budget > control_headers.MAX_BUDGET:
+            budget = control_headers.MAX_BUDGET
         method = method.upper()
         text, _, host, port, _, query, path, subject = targets(method, url, params)
         if port == "0":  # warns
@@ -311,7 +312,7 @@ class RequestClient:
             given = given | {
                 name: several
                 for name, several in named.lists.items()
-                if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length")
+                if name not in control_headers.CONTROL and name not in ("Host", "Content-Length")
             }
         if headers or context is not None or len(text) > _LONG_URL:
             check_head(text, given, "request", 431)
@@ -390,7 +391,7 @@ class RequestClient:
                 error.trace = trace_of(request)
             raise made_here(error)
         assert response is not None
-        if response.op == _control_headers.ERROR:
+        if response.op == control_headers.ERROR:
             raise read_error(response.body, response.status)
         return response
 

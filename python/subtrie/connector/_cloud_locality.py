@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ..microbus import check_locality
 
 CLOUDS = ("AWS", "GCP")

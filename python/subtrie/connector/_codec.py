@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from .. import _control_headers, _engine
-from .._errors import refusal
+from .._core import control_headers, engine
+from .._core.errors import refusal
 from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import reason_phrase
 from ._headers import Headers, HeaderValues, canonical
@@ -31,7 +31,7 @@ _METHODS = frozenset(
 
 def write_request(request: Request) -> bytes:
     """Return the bytes of a request."""
-    return _engine.write_http_request(
+    return engine.write_http_request(
         request.method, request.url, request.headers.lists, request.body
     )
 
@@ -39,7 +39,7 @@ def write_request(request: Request) -> bytes:
 def write_response(response: Response) -> bytes:
     """Return the bytes of a response."""
     status = response.status
-    return _engine.write_http_response(
+    return engine.write_http_response(
         status, _phrase(status), response.headers.lists, response.body
     )
 
@@ -54,7 +54,7 @@ def write_message(message: Message) -> bytes:
 
 def read_request(data: bytes) -> RequestEnvelope:
     """Parse a request. Raises ``BusError`` (``malformed``) if it is not a valid one."""
-    plain = _engine.read_http_request(data)
+    plain = engine.read_http_request(data)
     if plain is None:
         _check_head(data)
         plain = _parsed_request(data)
@@ -63,7 +63,7 @@ def read_request(data: bytes) -> RequestEnvelope:
         _refuse(data)
     if target.startswith("/"):
         target = f"https://{values.get('Host', [''])[0]}{target}"
-    text, _, _, _, path, query = _engine.absolute_url(target)
+    text, _, _, _, path, query = engine.absolute_url(target)
     values.pop("Host", None)
     values.pop("Content-Length", None)
     # Added by Go's HTTP client, not by the sender.
@@ -96,7 +96,7 @@ def _parsed_request(data: bytes) -> tuple[str, str, HeaderValues, bytes]:
 
 def read_response(data: bytes) -> ResponseEnvelope:
     """Parse a response. Raises ``BusError`` (``malformed``) if it is not a valid one."""
-    plain = _engine.read_http_response(data)
+    plain = engine.read_http_response(data)
     if plain is None:
         _check_head(data)
         plain = _parsed_response(data)
@@ -142,10 +142,10 @@ def _body_of_response(connection: Any, head: Any, data: bytes) -> bytes:
 
 def is_response(message: Request | Response) -> bool:
     """Return whether a message is a response, by its operation code."""
-    return message.headers.get(_control_headers.OP_CODE) in (
-        _control_headers.ACK,
-        _control_headers.RESPONSE,
-        _control_headers.ERROR,
+    return message.headers.get(control_headers.OP_CODE) in (
+        control_headers.ACK,
+        control_headers.RESPONSE,
+        control_headers.ERROR,
     )
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from .._errors import SubtrieError, refusal
+from .._core.errors import SubtrieError, refusal
 from .._nats.ports import CONTROL
 from ._client import RequestClient
 from ._errors import AckTimeout, HTTPError

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, Self, TypeVar
 
 from .. import microbus
-from .._errors import HostnameCollision, refusal
+from .._core.errors import HostnameCollision, refusal
 from . import _settings
 from ._actor import ActorVerifier
 from ._client import RequestClient

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from .. import _control_headers
-from .._errors import SubtrieError
+from .._core import control_headers
+from .._core.errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._actor import ActorVerifier
 from ._claims import flattened
@@ -108,7 +108,7 @@ class ControlPlane:
         """Respond with the OpenAPI description of what the actor of the request may call."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
         actor = None
-        if token := request.headers.get(_control_headers.ACTOR):
+        if token := request.headers.get(control_headers.ACTOR):
             with contextlib.suppress(HTTPError):  # described as for a caller without a token
                 actor = flattened(await self._actors.check(token, None) or {})
         content = description(self._runtime, self._served(), actor)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._errors import refusal
+from .._core.errors import refusal
 from .._nats.creds_file import format_creds, jwt_in_creds
 from .._nats.jwt import utc_text, validity_of_token
 from .._nats.secret_file import secret_file_fault

@@ -22,7 +22,7 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Final
 
 from .. import microbus
-from .._errors import refusal
+from .._core.errors import refusal
 from .._nats.path_template import path_argument
 from .._nats.ports import EVENTS
 from ._arguments import Arguments, check_path_names, takes_request_only

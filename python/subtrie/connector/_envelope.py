@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Generator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from .. import _control_headers
-from .._errors import SubtrieError
+from .._core import control_headers
+from .._core.errors import SubtrieError
 from ._errors import AckTimeout, HTTPError, RequestTimeout
 from ._headers import Headers, HeaderValues
 from ._message import Request, Response
@@ -107,10 +107,10 @@ class RequestEnvelope(Request):
     def _written_headers(self) -> Headers:
         values = self.given.copy()
         if self.sender is not None:
-            values |= self.sender.sender_headers(_control_headers.REQUEST)
-            values[_control_headers.CALL_DEPTH] = [str(self.depth)]
-            values[_control_headers.TIME_BUDGET] = [_control_headers.duration(self.budget)]
-            values[_control_headers.MSG_ID] = [self.identified()]
+            values |= self.sender.sender_headers(control_headers.REQUEST)
+            values[control_headers.CALL_DEPTH] = [str(self.depth)]
+            values[control_headers.TIME_BUDGET] = [control_headers.duration(self.budget)]
+            values[control_headers.MSG_ID] = [self.identified()]
         return Headers.of(values)
 
     def identified(self) -> str:
@@ -192,7 +192,7 @@ class ResponseEnvelope(Response):
         if self.sender is not None:
             values |= self.sender.sender_headers(self.op, self.group)
             assert self.request is not None
-            values[_control_headers.MSG_ID] = [self.request.identified()]
+            values[control_headers.MSG_ID] = [self.request.identified()]
         return Headers.of(values)
 
     @property
@@ -329,7 +329,7 @@ class PendingRequest:
     def receive(self, response: ResponseEnvelope) -> None:
         """Take an acknowledgement or a response; runs on the caller's loop."""
         self.acked = True
-        if response.op == _control_headers.ACK:
+        if response.op == control_headers.ACK:
             if self.on_ack is not None:
                 self.on_ack(response)
         elif self.response is None and self.error is None:

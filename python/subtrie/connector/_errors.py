@@ -12,7 +12,7 @@ import os
 from http import HTTPStatus
 from typing import Any
 
-from .._errors import BusError, SubtrieError
+from .._core.errors import BusError, SubtrieError
 
 _SHOWN_FRAMES = 32  # the innermost; bounds the size of an error response
 _OMITTED_PACKAGES = frozenset(("subtrie", "asyncio", "concurrent"))  # between caller and handler

@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from .._control_headers import FRAGMENT
+from .._core.control_headers import FRAGMENT
 from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import HTTPError, RequestTimeout
 from ._message import Request, Response

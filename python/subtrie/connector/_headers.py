@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
 
-from .._errors import refusal
+from .._core.errors import refusal
 
 #: Every value by canonical name.
 HeaderValues = dict[str, list[str]]

@@ -14,8 +14,8 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from .. import microbus
-from .._address import ReplyAddress, RequestAddress
-from .._errors import SubtrieError
+from .._core.address import ReplyAddress, RequestAddress
+from .._core.errors import SubtrieError
 
 
 @lru_cache(maxsize=8192)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from .. import microbus
-from .._errors import refusal
+from .._core.errors import refusal
 from . import _settings
 from ._broker_errors import refuses_connection
 from ._client import RequestClient

@@ -9,7 +9,7 @@ id from its head, which is searched for these two and not parsed.
 
 from __future__ import annotations
 
-from .. import _control_headers
+from .._core import control_headers
 from ._envelope import RequestEnvelope
 from ._errors import HTTPError
 from ._headers import HeaderValues
@@ -21,14 +21,14 @@ _LONGEST_SUBJECT, _MOST_TOKENS = 1024, 64
 _BEFORE_PATH = 7  # tokens of a subject: plane, safe, port, source, host, slot, method
 
 _LONGEST_VALUE = {
-    _control_headers.MSG_ID: 128,
-    _control_headers.FROM_ID: 128,
-    _control_headers.QUEUE: 255,
-    _control_headers.LOCALITY: 255,
-    _control_headers.TIME_BUDGET: 64,
-    _control_headers.CALL_DEPTH: 64,
-    _control_headers.FRAGMENT: 64,
-    _control_headers.FROM_VERSION: 64,
+    control_headers.MSG_ID: 128,
+    control_headers.FROM_ID: 128,
+    control_headers.QUEUE: 255,
+    control_headers.LOCALITY: 255,
+    control_headers.TIME_BUDGET: 64,
+    control_headers.CALL_DEPTH: 64,
+    control_headers.FRAGMENT: 64,
+    control_headers.FROM_VERSION: 64,
 }
 
 
@@ -119,7 +119,7 @@ def oversized(subject: str, payload: bytes) -> tuple[str, RequestEnvelope, HTTPE
     if address is None:
         return None
     request = RequestEnvelope(address.method, "", address.path, "", b"")
-    for name in (_control_headers.FROM_ID, _control_headers.MSG_ID):
+    for name in (control_headers.FROM_ID, control_headers.MSG_ID):
         _, found, rest = head.partition(f"\r\n{name}: ".encode())
         value = rest[: rest.find(b"\r\n")][: _LONGEST_VALUE[name] + 1]
         if not found or not value.isascii():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _control_headers
+from .._core import control_headers
 from ._errors import HTTPError
 from ._headers import Headers
 from ._json import json_value
@@ -148,17 +148,17 @@ class Response(_WithHeaders):
     @property
     def id(self) -> str:
         """The id of the responding instance."""
-        return self.headers.get(_control_headers.FROM_ID, "")
+        return self.headers.get(control_headers.FROM_ID, "")
 
     @property
     def queue(self) -> str | None:
         """The queue name for which the responder was chosen, or None."""
-        return self.headers.get(_control_headers.QUEUE) or None
+        return self.headers.get(control_headers.QUEUE) or None
 
     @property
     def locality(self) -> str:
         """The locality of the responder, such as ``us-west-b-1``; empty if not announced."""
-        return self.headers.get(_control_headers.LOCALITY, "")
+        return self.headers.get(control_headers.LOCALITY, "")
 
     @property
     def text(self) -> str:

@@ -12,8 +12,8 @@ import logging
 from collections import OrderedDict
 from functools import cached_property
 
-from .. import _control_headers
-from .._errors import SubtrieError
+from .._core import control_headers
+from .._core.errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._client import RequestClient
 from ._endpoint import OWN, Endpoint
@@ -59,7 +59,7 @@ class PeerCache:
             raise HTTPError(f"foreign host '{request.source}'")
         query = {name: values[0] for name, values in request.query.items()}
         action, key = query.get("do", ""), query.get("key", "")
-        own = request.headers.get(_control_headers.FROM_ID) == self._runtime.id
+        own = request.headers.get(control_headers.FROM_ID) == self._runtime.id
         count = self._runtime.metrics.cache_operations.add
         if action in ("weight", "len"):
             return Response(200, str(self._size if action == "weight" else len(self._held)))

@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from .. import _control_headers
-from .._errors import SubtrieError, refusal
+from .._core import control_headers
+from .._core.errors import SubtrieError, refusal
 from ._broker_errors import is_told
 from ._codec import read_response
 from ._envelope import PendingRequest, ResponseEnvelope
@@ -162,7 +162,7 @@ class ResponseStream(AsyncIterator[Response]):
     def receive(self, response: ResponseEnvelope) -> None:
         """Take an acknowledgement or a response; runs on the caller's loop."""
         if self._done:
-            if response.op != _control_headers.ACK:
+            if response.op != control_headers.ACK:
                 self._known.drop(self.subject)
             return
         instance = f"{response.id}.{response.source}"
@@ -173,7 +173,7 @@ class ResponseStream(AsyncIterator[Response]):
         self._queues.add(instance if queue is None else f"{response.source} {queue}")
         if self._expected and self._queues == self._expected:
             self._no_more_acks = True
-        if response.op == _control_headers.ACK:
+        if response.op == control_headers.ACK:
             self._instances.setdefault(instance, False)
             if self.on_ack is not None:
                 self.on_ack(response)
@@ -321,12 +321,12 @@ class ResponseReceiver:
             runtime.metrics.reject(runtime.plane, "source", subject)
             return
         values = response.headers.lists
-        values[_control_headers.FROM_HOST] = [address.source]
+        values[control_headers.FROM_HOST] = [address.source]
         response.source = address.source
-        op = response.op = values.get(_control_headers.OP_CODE, [""])[0]
-        message_id = response.message_id = values.get(_control_headers.MSG_ID, [""])[0]
+        op = response.op = values.get(control_headers.OP_CODE, [""])[0]
+        message_id = response.message_id = values.get(control_headers.MSG_ID, [""])[0]
         if (
-            op not in (_control_headers.ACK, _control_headers.RESPONSE, _control_headers.ERROR)
+            op not in (control_headers.ACK, control_headers.RESPONSE, control_headers.ERROR)
             or not message_id
         ):
             runtime.metrics.reject(runtime.plane, "malformed", subject)
@@ -337,7 +337,7 @@ class ResponseReceiver:
         if isinstance(call, PendingRequest) and call.expects not in ("", response.source):
             runtime.metrics.reject(runtime.plane, "other-source", subject)
             return  # another host responds for the one that was asked
-        if op == _control_headers.ACK:
+        if op == control_headers.ACK:
             if call.sent and not (isinstance(call, PendingRequest) and call.acked):
                 seconds = time.monotonic() - call.sent
                 self._transport.note_ack(seconds)
@@ -345,15 +345,15 @@ class ResponseReceiver:
             if isinstance(call, PendingRequest) and call.on_ack is None:
                 call.acked = True  # the timer reads it: no other thread is woken
                 return
-        elif _control_headers.FRAGMENT in values:
-            index, count = _control_headers.fragment_of(values[_control_headers.FRAGMENT][0])
+        elif control_headers.FRAGMENT in values:
+            index, count = control_headers.fragment_of(values[control_headers.FRAGMENT][0])
             if count > 1:
                 runtime.hand_over(self._assemble, call, response, index, count)
                 return
         self._complete(call, response)
 
     def _complete(self, call: PendingRequest | ResponseStream, response: ResponseEnvelope) -> None:
-        if response.op == _control_headers.ERROR and isinstance(call, ResponseStream):
+        if response.op == control_headers.ERROR and isinstance(call, ResponseStream):
             response.error = read_error(response.body, response.status)
         if call.loop is self._runtime.loop:
             self._runtime.hand_over(call.receive, response)

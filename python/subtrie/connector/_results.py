@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from .. import _control_headers
-from .._errors import refusal
+from .._core import control_headers
+from .._core.errors import refusal
 from ._conversion.compile import converter_of
 from ._conversion.converter import Conversion, Converter, Misfit, TooLong, Unconvertible, shown
 from ._envelope import ResponseEnvelope
@@ -90,7 +90,7 @@ def _of_response(result: Response) -> ResponseEnvelope:
     given = {  # the handler may keep it
         name: values
         for name, values in result.headers.lists.items()
-        if name not in _control_headers.CONTROL and name != "Content-Length"
+        if name not in control_headers.CONTROL and name != "Content-Length"
     }
     check_head("", given, "response", 500)
     return ResponseEnvelope(result.status, result.body, given)

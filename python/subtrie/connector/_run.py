@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Awaitable, Iterable
 
-from .._errors import BusError
+from .._core.errors import BusError
 from . import _settings
 from ._broker_errors import is_authorization
 from ._connector import Connector

@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .. import _control_headers
+from .._core import control_headers
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
@@ -141,15 +141,15 @@ class HandlerRunner:
         loop = runtime.loop
         if loop is None:  # the connector has stopped meanwhile
             return
-        budget = request.budget or _control_headers.DEFAULT_BUDGET
-        if budget > _control_headers.MAX_BUDGET:
-            budget = _control_headers.MAX_BUDGET
+        budget = request.budget or control_headers.DEFAULT_BUDGET
+        if budget > control_headers.MAX_BUDGET:
+            budget = control_headers.MAX_BUDGET
         if endpoint.timeout is not None and endpoint.timeout < budget:
             budget = endpoint.timeout
         request.budget = budget
         if request.sender is None:  # the headers are written already
-            budget_text = _control_headers.duration(budget)
-            request.headers.lists[_control_headers.TIME_BUDGET] = [budget_text]
+            budget_text = control_headers.duration(budget)
+            request.headers.lists[control_headers.TIME_BUDGET] = [budget_text]
         places = self.places
         if (
             places.taken >= places.most
@@ -203,7 +203,7 @@ class HandlerRunner:
         error = HTTPError("too many requests wait", status=503, trace=trace_of(request))
         body = error_body(error, indent=runtime.deployment == "LOCAL")
         response = ResponseEnvelope(error.status, body, _ERROR_HEADERS)
-        response.sealed(_control_headers.ERROR, runtime, endpoint.queue, request)
+        response.sealed(control_headers.ERROR, runtime, endpoint.queue, request)
         self._respond(reply_to, response)
 
     async def _handle(
@@ -245,10 +245,10 @@ class HandlerRunner:
             except BaseException as error:
                 cause = error
                 failed = to_http_error(error, detailed=runtime.deployment != "PROD")
-            op = _control_headers.RESPONSE
+            op = control_headers.RESPONSE
             if failed is not None or response is None:
                 assert failed is not None
-                op = _control_headers.ERROR
+                op = control_headers.ERROR
                 trace = span.trace_id or trace_of(request)
                 response = self._error_response(endpoint, failed, cause, trace)
                 if self.on_failure is not None:
@@ -289,7 +289,7 @@ class HandlerRunner:
         if endpoint.control:
             return endpoint.call(request)
         if self.check is not None and (
-            endpoint.requires is not None or request.header(_control_headers.ACTOR)
+            endpoint.requires is not None or request.header(control_headers.ACTOR)
         ):
             return self._checked(self.check, endpoint, request)
         if self.middleware:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from itertools import repeat
 from typing import Any
 
-from .. import _control_headers
+from .._core import control_headers
 from ._headers import HeaderValues
 from ._ids import Ids
 from ._metrics import Metrics
@@ -99,16 +99,16 @@ class Runtime:
         signed = self._sender_headers.get((op, queue))
         if signed is None:
             signed = {
-                _control_headers.OP_CODE: [op],
-                _control_headers.FROM_HOST: [self.host],
-                _control_headers.FROM_ID: [self.id],
+                control_headers.OP_CODE: [op],
+                control_headers.FROM_HOST: [self.host],
+                control_headers.FROM_ID: [self.id],
             }
-            if self.version and op != _control_headers.ACK:
-                signed[_control_headers.FROM_VERSION] = [str(self.version)]
+            if self.version and op != control_headers.ACK:
+                signed[control_headers.FROM_VERSION] = [str(self.version)]
             if queue is not None:
-                signed[_control_headers.QUEUE] = [queue]
-            if self.locality and op != _control_headers.REQUEST:
-                signed[_control_headers.LOCALITY] = [self.locality]
+                signed[control_headers.QUEUE] = [queue]
+            if self.locality and op != control_headers.REQUEST:
+                signed[control_headers.LOCALITY] = [self.locality]
             self._sender_headers[op, queue] = signed
         return signed
 

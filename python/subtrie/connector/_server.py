@@ -18,8 +18,8 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from .. import _control_headers
-from .._errors import SubtrieError, refusal
+from .._core import control_headers
+from .._core.errors import SubtrieError, refusal
 from ._broker_connection import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
@@ -250,7 +250,7 @@ class RequestServer:
         if address is None or address.plane != runtime.plane:
             runtime.metrics.reject(runtime.plane, "source", subject)
             return None
-        headers[_control_headers.FROM_HOST] = [address.source]
+        headers[control_headers.FROM_HOST] = [address.source]
         request.source = address.source
         # The broker checked the subject, not the request line.
         if request.path == address.path:
@@ -260,8 +260,8 @@ class RequestServer:
         request.method, request.path = address.method, address.path
         try:
             instance, message_id = (
-                headers[_control_headers.FROM_ID][0],
-                headers[_control_headers.MSG_ID][0],
+                headers[control_headers.FROM_ID][0],
+                headers[control_headers.MSG_ID][0],
             )
         except KeyError:
             runtime.metrics.reject(runtime.plane, "return-address", subject)
@@ -271,15 +271,15 @@ class RequestServer:
             runtime.metrics.reject(runtime.plane, "return-address", subject)
             return None
         request.message_id = message_id
-        budget = headers.get(_control_headers.TIME_BUDGET)
-        request.budget = _control_headers.seconds_of(budget[0]) if budget else 0.0
-        depth = headers.get(_control_headers.CALL_DEPTH)
-        request.depth = _control_headers.number_of(depth[0]) if depth else 0
+        budget = headers.get(control_headers.TIME_BUDGET)
+        request.budget = control_headers.seconds_of(budget[0]) if budget else 0.0
+        depth = headers.get(control_headers.CALL_DEPTH)
+        request.depth = control_headers.number_of(depth[0]) if depth else 0
         return reply_to
 
     def _acknowledge(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
-        fragment = request.headers.lists.get(_control_headers.FRAGMENT)
-        whole = not fragment or _control_headers.fragment_of(fragment[0])[1] <= 1
+        fragment = request.headers.lists.get(control_headers.FRAGMENT)
+        whole = not fragment or control_headers.fragment_of(fragment[0])[1] <= 1
         status = 202 if whole else 100
         if self._transport.in_process is not None:
             acknowledgement = self._acknowledgement(status, endpoint.queue, request)
@@ -314,7 +314,7 @@ class RequestServer:
         self, status: int, queue: str | None, request: RequestEnvelope
     ) -> ResponseEnvelope:
         acknowledgement = ResponseEnvelope(status, b"", _CLOSE)
-        return acknowledgement.sealed(_control_headers.ACK, self._runtime, queue, request)
+        return acknowledgement.sealed(control_headers.ACK, self._runtime, queue, request)
 
     # --- on the connector's loop
 
@@ -348,13 +348,13 @@ class RequestServer:
         if failed is not None:
             self.runner.start(endpoint, request, reply_to, failed)
             return
-        fragment = request.headers.lists.get(_control_headers.FRAGMENT)
-        index, count = _control_headers.fragment_of(fragment[0]) if fragment else (1, 1)
+        fragment = request.headers.lists.get(control_headers.FRAGMENT)
+        index, count = control_headers.fragment_of(fragment[0]) if fragment else (1, 1)
         if count <= 1:
             failed = self._too_large() if len(request.body) > self._runtime.max_body else None
             self.runner.start(endpoint, request, reply_to, failed)
             return
-        source, instance = request.source, request.headers.lists[_control_headers.FROM_ID][0]
+        source, instance = request.source, request.headers.lists[control_headers.FROM_ID][0]
         key = (source, instance, request.message_id)
         if self.transfers.ended(key):
             return
@@ -364,8 +364,8 @@ class RequestServer:
         now = asyncio.get_running_loop().time()
         try:
             if index == 1:
-                budget = request.budget or _control_headers.DEFAULT_BUDGET
-                ends = now + min(budget, _control_headers.MAX_BUDGET)
+                budget = request.budget or control_headers.DEFAULT_BUDGET
+                ends = now + min(budget, control_headers.MAX_BUDGET)
                 given_up = partial(self.runner.start, endpoint, request, reply_to)
                 self.transfers.begin(key, count, now=now, ends=ends, given_up=given_up)
             whole = self.transfers.add(key, index, count, request, now=now)

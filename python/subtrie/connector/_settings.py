@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .._errors import refusal
-from .._plane import default_plane
+from .._core.errors import refusal
+from .._core.plane import default_plane
 from ..microbus import check_locality, check_plane
 from ._cloud_locality import cloud_of
 from ._env_files import env_files
@@ -118,7 +118,7 @@ def debugging() -> bool:
 
 def budget(name: str, otherwise: float) -> float:
     """Return a time budget in seconds, from a variable written as a Go duration."""
-    from .._control_headers import seconds_of
+    from .._core.control_headers import seconds_of
 
     return seconds_of(variable(name)) or otherwise
 

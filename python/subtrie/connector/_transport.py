@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._dispatcher import Dispatcher, HandlerSubscription
-from .._errors import refusal
+from .._core.dispatcher import Dispatcher, HandlerSubscription
+from .._core.errors import refusal
 from ._broker_connection import (
     Acknowledging,
     BrokerConnection,

@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from .._errors import AddressError
-from .._file_errors import located
+from .._core.errors import AddressError
+from .._core.file_errors import located
 from ..microbus import check_identity_host
 from ._abstract_values import (
     ClassValue,

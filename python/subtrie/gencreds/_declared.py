@@ -14,9 +14,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .. import _engine, microbus
-from .._errors import SubtrieError
-from .._file_errors import file_error, located
+from .. import microbus
+from .._core import engine
+from .._core.errors import SubtrieError
+from .._core.file_errors import file_error, located
 from ..microbus import check_identity_host
 from ._service import EndpointUse, RawSubject, UnresolvedCall
 from ._source_files import SourceFiles
@@ -158,8 +159,8 @@ def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Endpoint
 def _raw(verb: str, pattern: str, name: Path, line: int) -> RawSubject:
     """The subject that an entry declares; it must be outside every plane."""
     entry = pattern.partition(" ")[0] if verb == "subscribe" else pattern
-    _engine.check_pattern(entry, "server")
+    engine.check_pattern(entry, "server")
     first = entry.split(".")[0]
-    if first in ("*", ">") or any(_engine.overlaps(entry, each) is not None for each in _PLANES):
+    if first in ("*", ">") or any(engine.overlaps(entry, each) is not None for each in _PLANES):
         raise file_error("declared-plane", pattern, name, line)
     return RawSubject(verb, pattern, str(name), line)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from .. import _engine
-from .._errors import refusal
-from .._file_errors import file_error
+from .._core import engine as _engine
+from .._core.errors import refusal
+from .._core.file_errors import file_error
+from .._core.rule_engine import RuleEngine
 from .._nats.ports import CONTROL, DANGER
-from .._rule_engine import RuleEngine
 from ..acl import Permissions, Place
 from ._service import EndpointUse, RawSubject, Service
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import microbus
-from .._errors import AddressError, SubtrieError
-from .._file_errors import Mistakes, file_error, located
+from .._core.errors import AddressError, SubtrieError
+from .._core.file_errors import Mistakes, file_error, located
 from ._abstract_values import FunctionValue, Instance, ParameterValue, of_kind
 from ._client_stubs import find_stubs, limited_calls
 from ._connector_instances import ConnectorInstances, Owners, argument

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Self
 
-from .. import _engine
-from .._rule_engine import RuleEngine
+from .._core import engine as _engine
+from .._core.rule_engine import RuleEngine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from .._errors import refusal
+from .._core.errors import refusal
 from .._nats.creds_file import format_creds
 from .._nats.jwt import signing_input, unpadded_base64, user_claims
 from .._nats.nkey import fresh_seed, key_pair

@@ -14,8 +14,8 @@ import stat
 import warnings
 from pathlib import Path
 
-from .._errors import SubtrieError
-from .._file_errors import Mistakes, file_error
+from .._core.errors import SubtrieError
+from .._core.file_errors import Mistakes, file_error
 
 #: Largest file, in bytes, and most files of one scan: above any real project, so that a hostile
 #: one cannot exhaust memory.

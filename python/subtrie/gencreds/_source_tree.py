@@ -6,7 +6,7 @@ import ast
 from collections import deque
 from pathlib import Path
 
-from .._file_errors import file_error
+from .._core.file_errors import file_error
 from ._abstract_values import AbstractValue, ClassValue, ExternalObject
 from ._name_resolution import NameResolver
 from ._scopes import Binding, FileScopes, Scope, walk

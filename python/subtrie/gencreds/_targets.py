@@ -11,7 +11,7 @@ import re
 import warnings
 
 from .. import microbus
-from .._errors import UnheardPort
+from .._core.errors import UnheardPort
 from .._nats.path_template import path_argument
 from ._partial_strings import PartialString, UnknownPart
 

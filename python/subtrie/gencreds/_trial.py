@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from .._errors import refusal
+from .._core.errors import refusal
 from .._nats.jwt import account_claims, operator_claims, signing_input, unpadded_base64
 from .._nats.nkey import fresh_seed, key_pair, seed_in
 from ._sign import write_all

@@ -4,7 +4,7 @@ It has the same names and answers as the native engine, imports no native code, 
 extension cannot be imported. Comments cite the requirement that a rule implements.
 """
 
-from .._subject import Pattern, Subject
+from .._core.subject import Pattern, Subject
 from . import microbus
 from ._grammar import check_pattern, check_subject, covers, matches, overlaps
 from ._http import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .._errors import refusal
+from .._core.errors import refusal
 from ._column import NotText, arrow_rows
 from ._subscription import Subscription, subscribed
 from ._tree import Entry

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .._errors import SubjectError
+from .._core.errors import SubjectError
 from ._grammar import encoded
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from .._errors import SubtrieError, refusal
+from .._core.errors import SubtrieError, refusal
 
 _Refuse = Callable[[str, int], SubtrieError]
 

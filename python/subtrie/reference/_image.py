@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .._errors import SubtrieError, refusal
-from .._subject import Pattern
+from .._core.errors import SubtrieError, refusal
+from .._core.subject import Pattern
 from ._grammar import check_pattern
 from ._subscription import subscribed
 from ._tree import Entry

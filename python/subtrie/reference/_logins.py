@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import SubtrieError
-from .._redaction import redact_text
+from .._core.errors import SubtrieError
+from .._core.redaction import redact_text
 from .microbus import check_identity_host
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, final
 
-from .._display import matches_html, matches_text
-from .._errors import SubjectError
+from .._core.display import matches_html, matches_text
+from .._core.errors import SubjectError
 from ._tree import Entry
 
 # The maximum number of ids that int32 offsets can count.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._subscription import Groups
+from .._core.subscription import Groups
 from ._tree import Entry, sorted_by_id
 
 

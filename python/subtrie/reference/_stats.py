@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._subscription import TrieStats
+from .._core.subscription import TrieStats
 from ._tree import Entry, Node
 
 

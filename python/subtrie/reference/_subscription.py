@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, final
 
-from .._subject import Pattern
-from .._subscription import (
-    blank_subscription as blank_of_engine,
-)
-from .._subscription import (
-    deep_copied,
-    subscription_state,
-    subscription_text,
-)
+from .._core.subject import Pattern
+from .._core.subscription import blank_subscription as blank_of_engine
+from .._core.subscription import deep_copied, subscription_state, subscription_text
 
 _FIELDS = ("pattern", "value", "queue", "id")
 

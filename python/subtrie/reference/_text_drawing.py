@@ -6,7 +6,7 @@ subscriptions follow their pattern: the id, and the queue after ``@``.
 
 from __future__ import annotations
 
-from .._drawing import shown
+from .._core.drawing import shown
 from ._tree import Entry, Node
 
 

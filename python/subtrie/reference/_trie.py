@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from .._display import tree_html
-from .._drawing import draw
-from .._subscription import Groups, SubscriptionSequence, TrieStats, empty_trie, explained
+from .._core.display import tree_html
+from .._core.drawing import draw
+from .._core.subscription import Groups, SubscriptionSequence, TrieStats, empty_trie, explained
 from . import _tree as tree
 from ._bulk_load import entries_of, rows_given
 from ._column import rows_of
@@ -29,7 +29,7 @@ from ._validation import check_queue, check_room, subject_tokens
 from ._write_lock import write_lock
 
 if TYPE_CHECKING:
-    from .._explanation import Explanation
+    from .._core.explanation import Explanation
 
 
 @final

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .._errors import refusal
+from .._core.errors import refusal
 from ._grammar import check_subject, encoded
 
 # The whitespace that ends a queue name in the protocol; in `strict` all ASCII whitespace.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .._redaction import redact_text
+from .._core.redaction import redact_text
 from ..wire import log
 from ._logins import Logins
 

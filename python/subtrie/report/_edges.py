@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .. import microbus
-from .._address import trust_of
-from .._errors import SubtrieError
+from .._core.address import trust_of
+from .._core.errors import SubtrieError
 from ._content import Edge
 from ._rows import earliest, latest, rows_of, time_text
 

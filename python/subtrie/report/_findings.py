@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from .._printable import printable, shortened
+from .._core.printable import printable, shortened
 from ..spark import TABLE_KEYS, key_text
 from ._content import Finding
 from ._rows import earliest, latest, rows_of, time_text

@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from .._printable import printable
+from .._core.printable import printable
 from ._content import Report
 
 #: The scripts in the order in which they run; those of others first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._printable import code, escaped, printable
+from .._core.printable import code, escaped, printable
 from ._content import Column, Report, Section
 
 #: Rows of each table: a reader of Markdown cannot sort or filter, so more are of no use.

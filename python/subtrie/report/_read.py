@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .._printable import printable, shortened
+from .._core.printable import printable, shortened
 from ..spark import open_audit, verdict
 from ._content import Edge, Report
 from ._edges import edges_of

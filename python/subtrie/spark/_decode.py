@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .. import classify, microbus
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ._columns import text_column
 
 if TYPE_CHECKING:

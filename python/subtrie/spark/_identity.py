@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import microbus
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 
 
 def is_host(name: str | None) -> bool:

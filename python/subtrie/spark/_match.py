@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import Pattern, SubjectTrie
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ._audit.nearest import nearest_of
 from ._columns import text_column
 from ._sessions.shipped_files import send_file, worker_path

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import microbus
-from .._errors import SubtrieError
+from .._core.errors import SubtrieError
 from ._columns import text_column
 from ._table_of_messages import events
 

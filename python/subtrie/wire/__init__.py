@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._engine import Op, Parser
-from .._errors import WireError
+from .._core.engine import Op, Parser
+from .._core.errors import WireError
 from . import capture, cluster, conversation, log, monitor, streaming
 from ._connection_options import ConnectionOptions, classify_options
 from ._operation_reader import (

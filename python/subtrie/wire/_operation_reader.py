@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _engine
-from .._errors import WireError
+from .._core import engine
+from .._core.errors import WireError
 from . import capture, log, monitor
 from ._trace_operations import log_operation
 
@@ -237,12 +237,12 @@ def _parser(kind: str, direction: str) -> Any:
     conn = kind if kind in ("route", "leaf", "route_legacy") else "client"
     if conn == "client" and direction == "s2c":
         conn = "server_to_client"
-    return _engine.Parser(conn, max_payload=None)
+    return engine.Parser(conn, max_payload=None)
 
 
 def _read_bytes(path: Path, conn: str) -> Iterator[OperationRow | StreamError]:
     """Yield the operations of the bytes of one direction."""
-    parser = _engine.Parser(conn, max_payload=None)
+    parser = engine.Parser(conn, max_payload=None)
     with path.open("rb") as file:
         while data := file.read(_CHUNK):
             try:

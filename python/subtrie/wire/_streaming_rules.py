@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .. import _engine
-from .._errors import PatternError, WireError
+from .._core import engine
+from .._core.errors import PatternError, WireError
 from ._exchange import Connections, Step, Verdict, broken, kept
 
 _SECOND = 1_000_000_000
@@ -79,7 +79,7 @@ def _channels(connections: Connections) -> Iterator[tuple[Step, str]]:
 def _channel_names(connections: Connections) -> Iterator[Verdict]:
     for step, channel in _channels(connections):
         try:
-            _engine.check_pattern(channel)
+            engine.check_pattern(channel)
         except PatternError:
             yield broken(step)
         else:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .. import _engine
-from .._errors import WireError, wire_error
+from .._core import engine
+from .._core.errors import WireError, wire_error
 from .log import LogRecord
 
 #: The connection whose grammar a log line follows.
@@ -76,7 +76,7 @@ def log_operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | 
 def _read(conn: str, name: str, words: list[str], lnocu: bool) -> dict[str, Any]:
     """Parse a control line with an empty payload."""
     line = " ".join((name, *words)).encode("utf-8", "surrogateescape") + b"\r\n"
-    parser = _engine.Parser(conn, max_control_line=1 << 31, max_payload=None, lnocu=lnocu)
+    parser = engine.Parser(conn, max_control_line=1 << 31, max_payload=None, lnocu=lnocu)
     found = parser.feed(line + b"\r\n" if name in _WITH_PAYLOAD else line)
     if len(found) != 1:  # a name that the broker does not print, such as "pub"
         raise _refused("unknown op", 0)

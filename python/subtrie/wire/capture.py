@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from .._errors import WireError
-from .._reasons import REASONS
+from .._core.errors import WireError
+from .._core.reasons import REASONS
 
 __all__ = [
     "CONNECTION_KINDS",

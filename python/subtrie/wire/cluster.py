@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _engine
+from .._core import engine
 
 if TYPE_CHECKING:
     from .._subtrie import Parser as _Parser
@@ -30,9 +30,9 @@ def Parser(conn: str = "route_legacy", **options: Any) -> _Parser:
         ValueError: ``conn`` is not one of ``DIALECTS``.
     """
     if conn not in DIALECTS:
-        _engine.Parser(conn)  # refuses a name that is not of any connection
+        engine.Parser(conn)  # refuses a name that is not of any connection
         raise ValueError(f"conn must be one of {', '.join(DIALECTS)}, not {conn!r}")
-    return _engine.Parser(conn, **options)
+    return engine.Parser(conn, **options)
 
 
 def needs_tls(options: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._redaction import redact_text
+from .._core.redaction import redact_text
 from ._go_quote import unquote
 
 __all__ = [

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._errors import WireError
-from .._redaction import redacted
+from .._core.errors import WireError
+from .._core.redaction import redacted
 
 __all__ = ["Snapshot", "SubscriptionRecord", "loads", "read"]
 
@@ -175,7 +175,7 @@ def _number(document: dict[str, Any], key: str) -> int | None:
 
 def _error(reason: str) -> WireError:
     """Return the error of a document that is not a response."""
-    from .._reasons import REASONS
+    from .._core.reasons import REASONS
 
     rule = REASONS[reason]
     return WireError(f"not a monitoring response: {rule.sentence}; {rule.hint}",

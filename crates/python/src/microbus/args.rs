@@ -58,7 +58,7 @@ pub(super) fn new_text<'py>(py: Python<'py>, text: &str, class: Form) -> PyResul
         Form::Pattern => (&PATTERN, "Pattern"),
     };
     let class = class.get_or_try_init(py, || {
-        SlottedClass::import(py, "subtrie._subject", name, ["_dialect"])
+        SlottedClass::import(py, "subtrie._core.subject", name, ["_dialect"])
     })?;
     class.create_str(py, text, [intern!(py, "strict").clone().into_any()])
 }

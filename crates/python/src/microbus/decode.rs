@@ -10,7 +10,7 @@ use crate::slots::SlottedClass;
 use subtrie::microbus::{self, Address, HostToken, Trust};
 
 /// The module of the addresses, dataclasses whose slots are filled here.
-const MODULE: &str = "subtrie._address";
+const MODULE: &str = "subtrie._core.address";
 
 /// Decode a subject in canonical form.
 #[pyfunction]

@@ -309,6 +309,6 @@ pub fn resolve_route<'py>(
     let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
         .map_err(|error| address_error(&error, &[("host", host), ("route", route)]))?;
     TARGET
-        .import(py, "subtrie._address", "Target")?
+        .import(py, "subtrie._core.address", "Target")?
         .call1((target.host, target.port, target.path))
 }

@@ -320,7 +320,7 @@ impl SubjectTrie {
     #[pyo3(signature = (format="text"))]
     fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
         static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        DRAW.import(slf.py(), "subtrie._drawing", "draw")?
+        DRAW.import(slf.py(), "subtrie._core.drawing", "draw")?
             .call1((slf, format))
     }
 

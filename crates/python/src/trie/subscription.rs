@@ -47,7 +47,7 @@ pub fn pattern_of<'py>(
     dialect: Dialect,
 ) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<SlottedClass<1>> = PyOnceLock::new();
-    let import = || SlottedClass::import(py, "subtrie._subject", "Pattern", ["_dialect"]);
+    let import = || SlottedClass::import(py, "subtrie._core.subject", "Pattern", ["_dialect"]);
     let class = CLASS.get_or_try_init(py, import)?;
     let dialect = PyString::intern(py, dialect.name()).into_any();
     class.create_str(py, text, [dialect])

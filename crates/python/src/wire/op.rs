@@ -112,7 +112,7 @@ impl Op {
         let block = raw
             .get(self.fields.payload.start()..body_start)
             .unwrap_or_default();
-        let read = READ.import(py, "subtrie._op_serialization", "header_block")?;
+        let read = READ.import(py, "subtrie._core.op_serialization", "header_block")?;
         let read = read.call1((PyBytes::new(py, block),))?;
         if read.is_none() {
             return Ok(None);
@@ -299,7 +299,7 @@ impl Op {
             return Ok(None);
         }
         let text = self.fields.text.of(self.bytes(py)).unwrap_or_default();
-        let decode = DECODE.import(py, "subtrie._op_serialization", "decode_json")?;
+        let decode = DECODE.import(py, "subtrie._core.op_serialization", "decode_json")?;
         decode.call1((PyBytes::new(py, text),)).map(Some)
     }
 
@@ -374,7 +374,7 @@ impl Op {
     }
 }
 
-/// A function of `subtrie._op_serialization`.
+/// A function of `subtrie._core.op_serialization`.
 fn serialization<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("subtrie._op_serialization")?.getattr(name)
+    py.import("subtrie._core.op_serialization")?.getattr(name)
 }

@@ -178,7 +178,7 @@ pub(super) fn wire_error(
     };
     let build = || -> PyResult<Bound<'_, PyAny>> {
         WIRE_ERROR
-            .import(py, "subtrie._errors", "wire_error")?
+            .import(py, "subtrie._core.errors", "wire_error")?
             .call1((
                 reason,
                 error.kind.code(),

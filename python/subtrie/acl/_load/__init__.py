@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..._file_errors import file_error
+from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file

@@ -7,9 +7,9 @@ from collections.abc import Mapping as MappingOf
 from pathlib import Path
 from typing import Any
 
-from ... import _engine
-from ..._errors import SubtrieError
-from ..._file_errors import file_error, located
+from ..._core import engine
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import file_error, located
 from ..._nats.jwt import array_claim, check_signature, claims_of, object_claim, signing_keys
 from .._account import Account, Activation, Export, Import, Mapping, Target, pattern_of
 from .._subject_transform import SubjectTransform
@@ -64,7 +64,7 @@ def text_claim(values: MappingOf[str, Any], name: str, path: Path) -> str:
 def _pattern(values: dict[str, Any], name: str, path: Path) -> str:
     text = text_claim(values, name, path)
     try:
-        _engine.check_pattern(pattern_of(text), "server")
+        engine.check_pattern(pattern_of(text), "server")
     except SubtrieError as error:
         raise located(error, path, None) from None
     return text
@@ -158,7 +158,7 @@ def issued_by_account(activation: Activation, token: str, path: Path) -> bool:
 
 def _covers(offered: str, pattern: str) -> bool:
     try:
-        return _engine.covers(offered, pattern)
+        return engine.covers(offered, pattern)
     except SubtrieError:
         return False
 
@@ -181,7 +181,7 @@ def _mapping(source: str, rows: list[Any], path: Path) -> Mapping:
 def check_mapping(mapping: Mapping, path: Path) -> None:
     """Raise ``PermissionsError`` if the broker refuses a mapping."""
     try:
-        _engine.check_pattern(mapping.source, "server")
+        engine.check_pattern(mapping.source, "server")
         for each in mapping.targets:
             SubjectTransform(mapping.source, each.subject)
     except SubtrieError as error:

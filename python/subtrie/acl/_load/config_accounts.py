@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _engine
-from ..._errors import SubtrieError
-from ..._file_errors import Mistakes, file_error
+from ..._core import engine
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import Mistakes, file_error
 from .._account import Account, Export, Import, Mapping, Target, add_implied, pattern_of
 from .._subject_transform import SubjectTransform
 from .config_keys import FLAG, NUMBER, TEXT, keys_of, of_kind, texts
@@ -147,7 +147,7 @@ def _pattern(node: Node, key: str) -> str:
 
 def _check(text: str, node: Node) -> None:
     try:
-        _engine.check_pattern(pattern_of(text), "server")
+        engine.check_pattern(pattern_of(text), "server")
     except SubtrieError as error:
         raise file_error(error.reason, text, node.file, node.line, error.position) from None
 

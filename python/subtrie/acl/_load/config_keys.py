@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._errors import SubtrieError
-from ..._file_errors import Mistakes, file_error
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import Mistakes, file_error
 from ..._nats.duration import parse_duration
 from .config_parser import Node
 

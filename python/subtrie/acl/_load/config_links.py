@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..._file_errors import file_error
+from ..._core.file_errors import file_error
 from .config_keys import texts
 from .config_parser import Node
 from .config_permissions import permissions_of

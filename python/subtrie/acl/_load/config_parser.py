@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..._errors import SubtrieError
-from ..._file_errors import file_error
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import file_error
 from .files import read_text
 
 #: Deepest nesting of maps, arrays and includes.

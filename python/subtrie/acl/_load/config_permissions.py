@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._errors import SubtrieError
-from ..._file_errors import Mistakes, file_error, located
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import Mistakes, file_error, located
 from .._place import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from ..._errors import SubtrieError
-from ..._file_errors import Mistakes, file_error
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import Mistakes, file_error
 from ..._nats.nkey import ACCOUNT_KEY, CURVE_KEY, USER_KEY, is_public_key
 from .config_keys import (
     CONNECTIONS,

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from ..._file_errors import file_error
+from ..._core.file_errors import file_error
 
 #: The largest file that is read, in bytes.
 MAX_FILE = 16 * 1024 * 1024

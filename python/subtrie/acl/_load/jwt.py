@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..._errors import SubtrieError
-from ..._file_errors import file_error, located
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import file_error, located
 from ..._nats.jwt import (
     array_claim,
     check_signature,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..._file_errors import file_error
+from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, kind_of_token
 from .._place import Place

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ... import _engine
-from ..._errors import SubtrieError
-from ..._file_errors import file_error, located
+from ..._core import engine
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import file_error, located
 from .._account import Account, Activation, Export, Import, Mapping, Target
 from .account_jwt import account_of_claims, text_claim
 
@@ -176,7 +176,7 @@ def _subscriptions(row: dict[str, Any], path: Path) -> Iterator[tuple[str, str |
     for each in row.get("subscriptions_list_detail") or []:
         subject = text_claim(each, "subject", path)
         try:
-            _engine.check_pattern(subject, "server")
+            engine.check_pattern(subject, "server")
         except SubtrieError as error:
             raise located(error, path, None) from None
         yield subject, each.get("qgroup") or None

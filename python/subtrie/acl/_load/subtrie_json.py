@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..._errors import SubtrieError
-from ..._file_errors import file_error, located
+from ..._core.errors import SubtrieError
+from ..._core.file_errors import file_error, located
 from .._place import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries

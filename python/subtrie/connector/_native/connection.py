@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 from .. import _broker_connection
 from .._broker_connection import Acknowledging, BrokerConnection, Failed, PayloadReceiver
 from .._broker_errors import is_authorization, violation

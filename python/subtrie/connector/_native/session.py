@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import _engine
-from ..._errors import WireError
+from ..._core import engine
+from ..._core.errors import WireError
 
 #: The receivers of messages by subscription id.
 Receivers = dict[int, Callable[[str, bytes], None]]
@@ -58,7 +58,7 @@ class Session(asyncio.BufferedProtocol):
     ) -> None:
         self._loop, self._receivers = loop, receivers
         self._on_info, self._on_error, self._on_writable = on_info, on_error, on_writable
-        self.reader = _engine.DeliveryReader()
+        self.reader = engine.DeliveryReader()
         self.info: dict[str, Any] = {}
         self.lost: asyncio.Future[Exception] = loop.create_future()
         self.greeted: asyncio.Future[None] = loop.create_future()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..._errors import refusal
+from ..._core.errors import refusal
 from .rule import Rule, Tokens, has_tail, meet, read
 from .table import LengthBounds, Table, length_bounds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 from .. import _grammar as grammar
 from .json_check import is_object
 from .op import PAYLOADS, rsid_of

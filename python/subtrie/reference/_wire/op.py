@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Self
 
-from ... import _op_serialization as form
+from ..._core import op_serialization as form
 
 PAYLOADS = frozenset({"PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG"})
 

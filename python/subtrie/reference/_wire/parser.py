@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..._errors import WireError, wire_error
+from ..._core.errors import WireError, wire_error
 from .._grammar import bound, bounds
 from .line import Limits, LineError, read_line
 from .op import PAYLOADS, Op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._errors import WireError
+from ..._core.errors import WireError
 from .parser import Parser
 
 _MAX_LINE = 65_536  # an INFO names all servers of a cluster

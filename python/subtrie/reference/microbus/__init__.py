@@ -1,7 +1,7 @@
 """The codec of Microbus addresses in plain Python, with the names of ``subtrie.microbus``."""
 
-from ..._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
-from ..._plane import default_plane
+from ..._core.address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ..._core.plane import default_plane
 from ._batch import Batch, decode_batch
 from ._decode import classify, decode, decode_subscription, source_of
 from ._encode import encode_reply, encode_reply_subscription, encode_request, encode_subscription

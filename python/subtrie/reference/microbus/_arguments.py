@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
 
-from ..._errors import refusal
+from ..._core.errors import refusal
 from .._grammar import encoded
 
 

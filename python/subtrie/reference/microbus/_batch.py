@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, final
 
-from ..._address import ReplyAddress
-from ..._display import batch_html, batch_text
-from ..._errors import AddressError
+from ..._core.address import ReplyAddress
+from ..._core.display import batch_html, batch_text
+from ..._core.errors import AddressError
 from .._column import NotText, rows_of
 from ._decode import decode
 

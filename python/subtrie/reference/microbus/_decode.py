@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from ..._address import ReplyAddress, RequestAddress, SubscriptionAddress
-from ..._errors import AddressError, SubtrieError
+from ..._core.address import ReplyAddress, RequestAddress, SubscriptionAddress
+from ..._core.errors import AddressError, SubtrieError
 from .._grammar import check_pattern, check_subject
 from ._arguments import RuleViolation, argument, text
 from ._escape import host_of

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..._errors import SubtrieError
-from ..._subject import Pattern, Subject
+from ..._core.errors import SubtrieError
+from ..._core.subject import Pattern, Subject
 from .._grammar import check_pattern, check_subject
 from ._arguments import RuleViolation, argument, port_text, text
 from ._escape import flatten_host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from ..._address import trust_of
+from ..._core.address import trust_of
 from ._arguments import RuleViolation, argument, text
 from ._case_folding import ascii_lower, ascii_upper
 

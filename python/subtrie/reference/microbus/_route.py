@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from ..._address import Target
+from ..._core.address import Target
+from ..._core.subject import Pattern, Subject
 from ..._nats.absolute_url import url_parts
-from ..._subject import Pattern, Subject
 from ._arguments import RuleViolation, argument, text
 from ._encode import pattern_of, subject_of
 from ._escape import flatten_host

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import string
 
-from ..._address import Target
+from ..._core.address import Target
 from ._arguments import RuleViolation
 from ._fields import port_of
 from ._hosts import URL_HOST

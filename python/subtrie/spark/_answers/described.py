@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 from .._audit.pattern_index import PatternIndex, pattern_table
 from .._identity import is_host
 from .._schema import arrow_schema

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ... import _engine
-from ..._errors import SubtrieError
+from ..._core import engine
+from ..._core.errors import SubtrieError
 from ...gencreds import Service, rule
 from .rule_table import Rule
 
@@ -200,7 +200,7 @@ class _Entries:
         """Return the first allow rule that covers a call on some plane."""
         for each in self.allow:
             head, _, rest = each.pattern.partition(".")
-            if head == ">" or (rest and _engine.covers(rest, asked)):
+            if head == ">" or (rest and engine.covers(rest, asked)):
                 return each.text
         return None
 
@@ -226,7 +226,7 @@ def _of_services(rules: Iterable[Rule], traffic: Iterable[Call]) -> dict[str, _E
 
 
 def _first_covering(rules: Iterable[Rule], pattern: str) -> str | None:
-    return next((each.text for each in rules if _engine.covers(each.pattern, pattern)), None)
+    return next((each.text for each in rules if engine.covers(each.pattern, pattern)), None)
 
 
 def _key(service: str, pattern: str, without_path: bool = False) -> tuple[Any, ...]:
@@ -245,7 +245,7 @@ def _host(token: str) -> str:
     if token in ("*", ">"):
         return "*"
     try:
-        return str(_engine.unflatten_host(token))
+        return str(engine.unflatten_host(token))
     except SubtrieError:
         return token
 

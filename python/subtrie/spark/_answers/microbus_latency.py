@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import _engine
-from ..._control_headers import ERROR, REQUEST, RESPONSE
-from ..._errors import SubtrieError
+from ..._core import engine
+from ..._core.control_headers import ERROR, REQUEST, RESPONSE
+from ..._core.errors import SubtrieError
 from .summaries import ranked_latencies
 
 if TYPE_CHECKING:
@@ -77,6 +77,6 @@ def microbus_latency(events: DataFrame, heads: DataFrame, folded: Any) -> list[d
 
 def _host(token: str) -> str:
     try:
-        return str(_engine.unflatten_host(token))
+        return str(engine.unflatten_host(token))
     except SubtrieError:
         return token

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ... import _engine
-from ..._errors import SubtrieError
+from ..._core import engine
+from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from ...gencreds import Service, scan
 from ...microbus import check_identity_host
@@ -53,7 +53,7 @@ class Questions:
         if self.time is not None and self.subject is None:
             raise ValueError("a time needs a subject: give the subject whose receivers you ask for")
         if self.subject is not None:
-            _engine.check_subject(self.subject, "server")
+            engine.check_subject(self.subject, "server")
 
 
 def load_rules(sources: Iterable[str | Path]) -> dict[str, Permissions]:

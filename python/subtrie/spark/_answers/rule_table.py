@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ... import _engine
+from ..._core import engine
 from ...acl import Permissions
 
 #: In place of the number of the rule that decides: no rule matches; the service has no rules here.
@@ -75,6 +75,6 @@ def of_subscription(
 
 def _covers(entry: str, pattern: str, queue: str | None) -> bool:
     subject, _, group = entry.partition(" ")
-    if group and (queue is None or not _engine.covers(group, queue)):
+    if group and (queue is None or not engine.covers(group, queue)):
         return False
-    return bool(_engine.covers(subject, pattern))
+    return bool(engine.covers(subject, pattern))

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import _engine, microbus
-from ..._errors import SubtrieError
+from ... import microbus
+from ..._core import engine
+from ..._core.errors import SubtrieError
 from .folding import HEAD, fold
 
 #: The values at a wildcard of a route: the least and the greatest.
@@ -221,7 +222,7 @@ def _framework(service: str, pattern: str) -> str | None:
         f"{plane}.safe.888.*.all.>",
         f"{plane}.reply._.*.{own}.*",
     ):
-        if _engine.covers(rule, pattern):
+        if engine.covers(rule, pattern):
             return rule
     return None
 
@@ -233,7 +234,7 @@ def _unfit_subscription(pattern: str) -> str | None:
         return "a wildcard in place of a plane"
     if tokens[0].startswith("_INBOX"):
         return "an inbox: give the client a prefix of its own"
-    if len(tokens) > 1 and tokens[1] in ("*", ">") and _engine.overlaps(pattern, "*.danger.>"):
+    if len(tokens) > 1 and tokens[1] in ("*", ">") and engine.overlaps(pattern, "*.danger.>"):
         return "it reaches the trust root"
     return None
 

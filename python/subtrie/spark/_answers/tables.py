@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ... import SubjectTrie, _engine
-from ..._errors import SubtrieError
+from ... import SubjectTrie
+from ..._core import engine
+from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from .._schema import TABLES, spark_schema
 from . import summaries
@@ -407,7 +408,7 @@ def _together(edges: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def _covering(rules: Iterable[Rule], pattern: str) -> str | None:
-    return next((each.text for each in rules if _engine.covers(each.pattern, pattern)), None)
+    return next((each.text for each in rules if engine.covers(each.pattern, pattern)), None)
 
 
 def matching_rows(subscriptions: Iterable[Mapping[str, Any]], subject: str) -> Rows:

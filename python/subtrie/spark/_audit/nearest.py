@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 from .._sources.log_reader import native
 
 if TYPE_CHECKING:

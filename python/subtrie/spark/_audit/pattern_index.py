@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 
 if TYPE_CHECKING:
     import pyarrow as pa

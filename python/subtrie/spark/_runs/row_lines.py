@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import microbus
-from ..._errors import SubtrieError
+from ..._core.errors import SubtrieError
 from ...wire.log import SLOW_CONSUMER, LogRecord, client_name, parse_line, violation
 from .._identity import who_connected
 from .._schema import TABLE_KEYS

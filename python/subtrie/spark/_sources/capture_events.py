@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..._redaction import redact_text, redacted
+from ..._core.redaction import redact_text, redacted
 from ...wire import OperationRow, StreamError, read_capture_operations, read_records
 from .._identity import Who, as_read, who_connected
 from .log_files import shown_path

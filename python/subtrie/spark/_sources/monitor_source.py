@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ..._errors import WireError
+from ..._core.errors import WireError
 from ...wire import monitor
 from .._schema import EVENTS, spark_schema
 from .file_reader import FileReader

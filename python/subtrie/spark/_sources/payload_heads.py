@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._control_headers import MSG_ID, OP_CODE
+from ..._core.control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
 from .._schema import arrow_schema, spark_schema
 from .capture_events import capture_payloads

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._errors import WireError
-from ..._redaction import redacted
+from ..._core.errors import WireError
+from ..._core.redaction import redacted
 from ...wire import monitor
 from .._identity import Who, who_is_listed
 from .capture_events import INPUT_BITS

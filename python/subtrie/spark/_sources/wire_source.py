@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ..._redaction import redact_bytes, redacted
+from ..._core.redaction import redact_bytes, redacted
 from ...wire import (
     OperationRow,
     StreamError,

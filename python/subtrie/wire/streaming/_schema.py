@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..._errors import WireError
-from ..._reasons import REASONS
+from ..._core.errors import WireError
+from ..._core.reasons import REASONS
 
 _COMMENT = re.compile(r"//[^\n]*")
 _BLOCK = re.compile(r"(message|enum)\s+(\w+)\s*\{([^}]*)\}")

@@ -9,8 +9,8 @@ import json
 from base64 import b64encode
 from typing import Any
 
-from . import _engine
-from ._redaction import redacted
+from . import engine
+from .redaction import redacted
 
 # An operation of either engine.
 Op = Any
@@ -137,7 +137,7 @@ def header_block(block: bytes) -> tuple[str | None, str | None, Headers] | None:
 
 def restored(conn: str, raw: bytes, pinned_account: str | None, lnocu: bool) -> Op:
     """Return an unpickled operation, parsed again from its bytes."""
-    parser = _engine.Parser(
+    parser = engine.Parser(
         conn,
         max_control_line=1 << 31,
         max_payload=None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from . import _engine
+from . import engine
 
 #: ``strict`` is the grammar of the documents, ``server`` is what nats-server accepts.
 Dialect = Literal["strict", "server"]
@@ -66,7 +66,7 @@ class Subject(_Checked):
 
     # S1-013 to S1-031, A17, A27, A34 to A37
     def __new__(cls, text: str, *, dialect: Dialect = "strict") -> Self:
-        _engine.check_subject(text, dialect)
+        engine.check_subject(text, dialect)
         return cls._of(text, dialect)
 
 
@@ -89,7 +89,7 @@ class Pattern(_Checked):
 
     # S1-029 to S1-048, S2-030, A32, A34
     def __new__(cls, text: str, *, dialect: Dialect = "strict") -> Self:
-        _engine.check_pattern(text, dialect)
+        engine.check_pattern(text, dialect)
         return cls._of(text, dialect)
 
     @property
@@ -106,7 +106,7 @@ class Pattern(_Checked):
         # S1-036 to S1-040
         if not isinstance(subject, Subject):
             subject = Subject(subject, dialect=self._dialect)
-        return _engine.matches(self, subject)
+        return engine.matches(self, subject)
 
     def covers(self, other: str) -> bool:
         """Return whether this pattern matches every subject that another one matches.
@@ -114,7 +114,7 @@ class Pattern(_Checked):
         Raises:
             PatternError: Plain text is not a valid pattern of the dialect.
         """
-        return _engine.covers(self, self._pattern(other))
+        return engine.covers(self, self._pattern(other))
 
     def overlaps(self, other: str) -> Subject | None:
         """Return a subject that both patterns match, or None.
@@ -126,7 +126,7 @@ class Pattern(_Checked):
             PatternError: Plain text is not a valid pattern of the dialect.
         """
         other = self._pattern(other)
-        witness = _engine.overlaps(self, other)
+        witness = engine.overlaps(self, other)
         if witness is None:
             return None
         # A token that only nats-server takes for text may be part of the witness.
@@ -143,6 +143,6 @@ _UNBOUNDED = 2**63
 
 def _restored(kind: type[_Checked], text: str, dialect: Dialect) -> _Checked:
     """Return an unpickled text, after applying every rule but the limits of length."""
-    check = _engine.check_pattern if issubclass(kind, Pattern) else None
-    (check or _engine.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
+    check = engine.check_pattern if issubclass(kind, Pattern) else None
+    (check or engine.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
     return kind._of(text, dialect)

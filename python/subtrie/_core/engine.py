@@ -1,6 +1,6 @@
 """The names of the engine in use: the native extension, or the reference in plain Python.
 
-``_engine_choice`` makes the choice and binds the names, once, before any other module is imported;
+``engine_choice`` makes the choice and binds the names, once, before any other module is imported;
 a type checker sees them as ``_subtrie.pyi`` declares them. Nothing is imported here, because both
 engines create ``Subject``, ``Subscription`` and the addresses, and these classes call the engine:
 they import this module and look a name up when they are called.
@@ -95,7 +95,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ._subtrie import (
+    from .._subtrie import (
         Batch,
         DeliveryReader,
         Matches,

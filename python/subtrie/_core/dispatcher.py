@@ -15,8 +15,8 @@ from functools import partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Generic
 
-from . import _engine
-from ._subject import Dialect
+from . import engine
+from .subject import Dialect
 
 if TYPE_CHECKING:  # asyncio is imported in functions: most programs that import this do not use it
     import asyncio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # asyncio is imported in functions: most programs that import
 
     from typing_extensions import TypeVar
 
-    from ._engine import SubjectTrie, Subscription
+    from .engine import SubjectTrie, Subscription
 
     M = TypeVar("M", default=Any)
 else:
@@ -104,7 +104,7 @@ class Dispatcher(Generic[M]):
 
     def __init__(self, *, dialect: Dialect = "strict") -> None:
         self._dialect: Dialect = dialect
-        self._trie: SubjectTrie[HandlerSubscription[M]] = _engine.SubjectTrie(dialect=dialect)
+        self._trie: SubjectTrie[HandlerSubscription[M]] = engine.SubjectTrie(dialect=dialect)
 
     @staticmethod
     def shared() -> Dispatcher[Any]:
@@ -288,7 +288,7 @@ _shared: Dispatcher[Any] = Dispatcher()
 
 def _after_fork() -> None:
     """Replace the index in a child process: a thread of the parent may hold its lock."""
-    _shared._trie = _engine.SubjectTrie(dialect=_shared._dialect)
+    _shared._trie = engine.SubjectTrie(dialect=_shared._dialect)
 
 
 if hasattr(os, "register_at_fork"):

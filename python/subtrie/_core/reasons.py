@@ -6,8 +6,8 @@ them.
 
 from __future__ import annotations
 
-from ._bus_reasons import BUS
-from ._reason import Reason
+from .bus_reasons import BUS
+from .reason import Reason
 
 __all__ = ["AREAS", "IMAGE", "REASONS", "Reason"]
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
-from . import _engine
-from ._subject import Dialect, Pattern, Subject
+from . import engine
+from .subject import Dialect, Pattern, Subject
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from ._engine import Subscription
-    from ._explanation import Explanation
+    from .engine import Subscription
+    from .explanation import Explanation
 
     T = TypeVar("T", default=Any)
 else:
@@ -28,7 +28,7 @@ else:
 
 def blank_subscription() -> Subscription:
     """Return a subscription of the engine in use without attributes, which unpickling fills."""
-    made: Subscription = _engine.module.blank_subscription()
+    made: Subscription = engine.module.blank_subscription()
     return made
 
 
@@ -113,7 +113,7 @@ class Groups(NamedTuple, Generic[T]):
     queues: dict[str, tuple[T, ...]]
 
     def _repr_html_(self) -> str:
-        from ._display import table
+        from .display import table
 
         rows = [("every one", reprlib.repr(each)) for each in self.plain]
         rows += [
@@ -131,7 +131,7 @@ def explained(
     nearest: Sequence[tuple[Any, int]],
 ) -> Explanation:
     """Return an explanation of what an engine found."""
-    from ._explanation import Explanation, NearMiss  # on demand, because dataclasses load slowly
+    from .explanation import Explanation, NearMiss  # on demand, because dataclasses load slowly
 
     return Explanation(
         Subject._of(text, dialect),
@@ -164,11 +164,11 @@ class TrieStats(NamedTuple):
     memory: int
 
     def _repr_html_(self) -> str:
-        from ._display import fields
+        from .display import fields
 
         return fields("SubjectTrie", self._asdict().items())
 
 
 def empty_trie(dialect: Dialect, max_tokens: int | None, max_length: int | None) -> Any:
     """Return an empty index of the engine in use, which unpickling fills."""
-    return _engine.SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)
+    return engine.SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)

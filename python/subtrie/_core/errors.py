@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ._reasons import IMAGE, REASONS
+from .reasons import IMAGE, REASONS
 
 # Longest part of a refused value that a message repeats.
 _SHOWN = 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._reason import Reason
+from .reason import Reason
 
 BUS: dict[str, Reason] = {
     "ack-timeout": Reason(

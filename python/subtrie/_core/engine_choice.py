@@ -7,7 +7,7 @@ import os
 import warnings
 from types import ModuleType
 
-from ._engine import Engine, bind
+from .engine import Engine, bind
 
 
 def _choose() -> tuple[ModuleType, Engine]:
@@ -18,14 +18,14 @@ def _choose() -> tuple[ModuleType, Engine]:
     if wanted == "reference":
         return _reference(), Engine("reference", "SUBTRIE_ENGINE=reference")
     if wanted == "both":
-        both = importlib.import_module("._both_engines", __package__)
+        both = importlib.import_module(".both_engines", __package__)
         return both, Engine("both", "SUBTRIE_ENGINE=both")
     try:
-        native = importlib.import_module("._subtrie", __package__)
+        native = importlib.import_module("subtrie._subtrie")
     except ImportError as error:
         if wanted == "native":
             raise
-        absent = isinstance(error, ModuleNotFoundError) and error.name == f"{__package__}._subtrie"
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "subtrie._subtrie"
         why = "it is not part of this installation" if absent else str(error)
         warnings.warn(
             f"subtrie uses its pure-Python reference engine: the native extension cannot be "
@@ -41,7 +41,7 @@ def _choose() -> tuple[ModuleType, Engine]:
 
 def _reference() -> ModuleType:
     # Imported only if it is needed: it takes as long as the rest of the package.
-    return importlib.import_module(".reference", __package__)
+    return importlib.import_module("subtrie.reference")
 
 
 bind(*_choose())

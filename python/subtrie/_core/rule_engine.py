@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ._address import Target
-from ._subject import Pattern
+from .address import Target
+from .subject import Pattern
 
 
 class RuleEngine(Protocol):

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
-from ._errors import SubtrieError
+from .errors import SubtrieError
 
-_native: ModuleType = importlib.import_module("._subtrie", __package__)
-_reference: ModuleType = importlib.import_module(".reference", __package__)
+_native: ModuleType = importlib.import_module("subtrie._subtrie")
+_reference: ModuleType = importlib.import_module("subtrie.reference")
 
 
 class EngineDifference(AssertionError):

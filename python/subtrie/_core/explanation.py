@@ -6,10 +6,10 @@ import reprlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._subject import Pattern, Subject
+from .subject import Pattern, Subject
 
 if TYPE_CHECKING:
-    from ._engine import Subscription
+    from .engine import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from ._display import table
+        from .display import table
 
         if self.matches:
             return table(

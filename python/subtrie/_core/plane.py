@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import _engine
+from . import engine
 
 
 def default_plane() -> str:
@@ -20,7 +20,7 @@ def default_plane() -> str:
     # A26, A77
     plane = os.environ.get("MICROBUS_PLANE", "")
     if plane:
-        return _engine.check_plane(plane)
+        return engine.check_plane(plane)
     test = os.environ.get("PYTEST_CURRENT_TEST", "")
     if test:
         import hashlib  # which most programs need not load

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ._errors import SubtrieError, refusal
+from .errors import SubtrieError, refusal
 
 #: A seed is never part of a message, even where a file of seeds is read as something else.
 _SEED = re.compile(r"S[A-Z][A-Z2-7]{20,}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple, Self
 
-from . import _engine
-from ._errors import refusal
-from ._nats.ports import DANGER
+from .._nats.ports import DANGER
+from . import engine
+from .errors import refusal
 
 
 class Target(NamedTuple):
@@ -36,7 +36,7 @@ def _replaced(address: Any, changes: dict[str, Any]) -> Any:
 
 
 def _html(address: RequestAddress | ReplyAddress | SubscriptionAddress) -> str:
-    from ._display import fields
+    from .display import fields
 
     values = ((each.name, getattr(address, each.name)) for each in dataclasses.fields(address))
     shown = ((name, "any" if value is None else value) for name, value in values)
@@ -86,7 +86,7 @@ class RequestAddress:
         """Return the subject, or raise ``AddressError`` if a field is not valid."""
         _check_trust(self)
         return str(
-            _engine.encode_request(
+            engine.encode_request(
                 plane=self.plane,
                 port=self.port,
                 source=self.source,
@@ -126,7 +126,7 @@ class ReplyAddress:
     def __str__(self) -> str:
         """Return the subject, or raise ``AddressError`` if a field is not valid."""
         return str(
-            _engine.encode_reply(plane=self.plane, source=self.source, host=self.host, id=self.id)
+            engine.encode_reply(plane=self.plane, source=self.source, host=self.host, id=self.id)
         )
 
 
@@ -164,7 +164,7 @@ class SubscriptionAddress:
         """Return the pattern, or raise ``AddressError`` if a field is not valid."""
         _check_trust(self)
         return str(
-            _engine.encode_subscription(
+            engine.encode_subscription(
                 plane=self.plane,
                 port=0 if self.port is None else self.port,
                 host=self.host,

@@ -1,0 +1,1 @@
+"""What the public modules share: the engine in use, errors, and the types of both engines."""
