@@ -23,14 +23,7 @@ from ._envelope import (
     current_request,
     forwarded_headers,
 )
-from ._errors import (
-    AckTimeout,
-    CallDepthExceeded,
-    HTTPError,
-    RequestTimeout,
-    made_here,
-    read_error,
-)
+from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, made_here, read_error
 from ._fragments import cut, fragment_of
 from ._headers import Headers, HeaderValues
 from ._identity import request_address
