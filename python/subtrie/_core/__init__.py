@@ -1,1 +1,1 @@
-"""What the public modules share: the engine in use, errors, and the types of both engines."""
+"""The engine in use, errors, and the types of both engines, which the public modules share."""
