@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from subtrie import WireError, _subtrie, reference
-from subtrie.wire import capture, log, log_operation, monitor, read_capture_operations
+from subtrie.wire import capture, log, monitor, read_capture_operations
+from subtrie.wire._trace_operations import log_operation
 
 CONNS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 _MEMORY = Path("/dev/shm")

@@ -37,6 +37,31 @@ def variables(text: str) -> set[str]:
     return set(_READ.findall(text)) | {each for each in strings if _OWN.fullmatch(each)}
 
 
+#: Names that may not change without notice: each is a promise, so there are few.
+MOST_NAMES = 200
+
+
+def promised() -> list[tuple[str, str]]:
+    """Return the names for users, each with its module, without those for implementers."""
+    modules = (
+        each for each in api_page.public_modules() if each.__name__ not in api_page.NAMES_ONLY
+    )
+    return [(module.__name__, name) for module in modules for name in api_page.public_names(module)]
+
+
+def test_few_names_are_promised():
+    """There were 305, most of them used by the command alone."""
+    assert len(promised()) <= MOST_NAMES
+
+
+def test_each_promised_name_is_in_a_page_that_a_person_wrote():
+    """A class without a description is not for users."""
+    pages = [file for file in (ROOT / "docs").rglob("*.md") if file.name != "api.md"]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in [*pages, ROOT / "README.md"])
+    words = set(re.findall(r"\w+", text))
+    assert [each for each in promised() if each[1] not in words] == []
+
+
 def test_the_page_of_the_api_is_up_to_date():
     is_up_to_date = api_page.PAGE.read_text(encoding="utf-8") == api_page.page()
     assert is_up_to_date, "run: python tools/api_page.py"

@@ -65,7 +65,7 @@ for part in ("-", "a", "\\n", "- ", "--- ", head):
 """,
     "key-files": """
 from subtrie import PermissionsError
-from subtrie.gencreds import seed_of
+from subtrie._nats.nkey import seed_of
 for blank in (b"\\n", b"\\r\\n", b" \\n", b"\\t") * 4:
     try:
         seed_of(blank * 65_536)

@@ -29,8 +29,8 @@ from ._core.subscription import Groups, TrieStats
 
 if TYPE_CHECKING:
     from . import microbus, names, reference
-    from ._core.dispatcher import Dispatcher, HandlerSubscription
-    from ._core.explanation import Explanation, NearMiss
+    from ._core.dispatcher import Dispatcher
+    from ._core.explanation import Explanation
     from .names import NameReport, check_name
 
     __version__: str
@@ -58,9 +58,7 @@ _SUBMODULES = frozenset(
 _NAMES = {
     "Dispatcher": "_core.dispatcher",
     "Explanation": "_core.explanation",
-    "HandlerSubscription": "_core.dispatcher",
     "NameReport": "names",
-    "NearMiss": "_core.explanation",
     "check_name": "names",
 }
 
@@ -102,13 +100,11 @@ __all__ = [
     "Engine",
     "Explanation",
     "Groups",
-    "HandlerSubscription",
     "HostnameCollision",
     "InvalidInput",
     "InvalidName",
     "Matches",
     "NameReport",
-    "NearMiss",
     "Pattern",
     "PatternError",
     "PermissionsError",

@@ -20,16 +20,13 @@ from __future__ import annotations
 import warnings
 
 from ._core import engine
-from ._core.address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._core.address import ReplyAddress, RequestAddress, SubscriptionAddress
 from ._core.engine import (
     check_identity_host,
-    check_locality,
     check_method,
     check_plane,
     check_route_host,
     check_route_path,
-    classify,
-    common_locality,
     cut_slot,
     decode,
     decode_batch,
@@ -39,7 +36,6 @@ from ._core.engine import (
     encode_subscription,
     escape_segment,
     flatten_host,
-    locality_slot,
     locality_slots,
     resolve_route,
     source_of,
@@ -55,15 +51,11 @@ __all__ = [
     "ReplyAddress",
     "RequestAddress",
     "SubscriptionAddress",
-    "Target",
     "check_identity_host",
-    "check_locality",
     "check_method",
     "check_plane",
     "check_route_host",
     "check_route_path",
-    "classify",
-    "common_locality",
     "cut_slot",
     "decode",
     "decode_batch",
@@ -75,7 +67,6 @@ __all__ = [
     "encode_subscription",
     "escape_segment",
     "flatten_host",
-    "locality_slot",
     "locality_slots",
     "request_from_url",
     "resolve_route",

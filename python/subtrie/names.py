@@ -313,15 +313,6 @@ def _printed_term(text: str, start: int) -> int:
 
 
 __all__ = [
-    "ADR6",
-    "KINDS",
-    "LEVELS",
-    "RESERVED",
-    "NameReport",
-    "NameRule",
-    "Reserved",
-    "Source",
-    "adr6_literal",
     "check_name",
     "reserved",
     "rules",

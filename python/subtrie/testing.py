@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from .connector import Connector, FixedIds
+from .connector import Connector
+from .connector import FixedIds as FixedIds  # for tests, beside the fixtures
 
-__all__ = ["FixedIds", "actor_token", "bus", "connector", "plane"]
+__all__ = ["actor_token", "bus", "connector", "plane"]
 
 
 @pytest.fixture

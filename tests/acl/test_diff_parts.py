@@ -16,7 +16,8 @@ from servers import loads
 
 from subtrie import PermissionsError
 from subtrie._cli.app import app
-from subtrie.acl import Permissions, uncompared
+from subtrie.acl import Permissions
+from subtrie.acl._uncompared import uncompared
 
 SITE = """port: 4222
 jetstream: enabled

@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 
 from subtrie import Pattern
-from subtrie.acl import (
-    Permissions,
-    ResponseLimit,
-    Traffic,
-    entry_usage,
-    narrowed,
-    refusals,
-    uncovered,
-)
+from subtrie.acl import Permissions, ResponseLimit, Traffic, narrowed
 from subtrie.acl._narrowing import MOST_PARTS, common_part
+from subtrie.acl._rule_usage import entry_usage, refusals, uncovered
 
 
 def flow(pattern: str, published: int = 1, subscriber: str | None = "other") -> dict[str, Any]:

@@ -9,9 +9,10 @@ import pytest
 from subtrie import Pattern
 from subtrie.acl import Permissions
 from subtrie.gencreds import scan
-from subtrie.spark import Questions, load_code, load_rules, parse_time
+from subtrie.spark import Questions
 from subtrie.spark._answers.folding import fold, is_variable
 from subtrie.spark._answers.gaps import Call, CodeCall, calls_in, gap_rows
+from subtrie.spark._answers.questions import load_code, load_rules, parse_time
 from subtrie.spark._answers.receivers import at_rows, history_rows
 from subtrie.spark._answers.rule_table import numbered, of_subscription
 from subtrie.spark._answers.selection import Selection

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from mesh import HOSTS, Mesh, Message, fits, flat, may
 
-from subtrie.spark import Questions, audit, load_code, load_rules
+from subtrie.spark import Questions, audit
+from subtrie.spark._answers.questions import load_code, load_rules
 from subtrie.spark._answers.receivers import at_rows
 from subtrie.spark._answers.tables import matching_rows
 

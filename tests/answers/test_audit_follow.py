@@ -17,7 +17,8 @@ from worlds import Case
 
 from patience import wait_until
 from subtrie._cli.app import app
-from subtrie.spark import Questions, audit, audit_stream, load_code, open_audit
+from subtrie.spark import Questions, audit, audit_stream, open_audit
+from subtrie.spark._answers.questions import load_code
 from subtrie.spark._answers.receivers import at_rows, history_rows
 from subtrie.spark._answers.tables import matching_rows, sorted_rows
 from subtrie.spark._runs.run_folder import read_manifest

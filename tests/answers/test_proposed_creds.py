@@ -11,8 +11,10 @@ import pytest
 from broker import running
 from worlds import Case, calls_of
 
+from subtrie._nats.nkey import seed_in
 from subtrie.acl import Permissions
-from subtrie.gencreds import plan, seed_in, sign, trial, write
+from subtrie.gencreds import plan, sign, write
+from subtrie.gencreds._trial import trial
 from subtrie.spark import proposed_permissions
 
 _REFUSED = re.compile(r'permissions violation for publish to "(.*)"', re.I)

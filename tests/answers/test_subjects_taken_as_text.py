@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 from subtrie import SubjectTrie
 from subtrie._cli.app import app
-from subtrie.acl import Permissions, Traffic, narrowed, refusals
+from subtrie.acl import Permissions, Traffic, narrowed
 from subtrie.acl._broker_model import matches_text
+from subtrie.acl._rule_usage import refusals
 from subtrie.spark import open_audit
 from subtrie.spark._answers.folding import fold
 from subtrie.spark._audit.pattern_index import PatternIndex, pattern_table

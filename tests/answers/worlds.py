@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from subtrie.acl import Permissions
 from subtrie.conformance import write_traffic
-from subtrie.spark import ANSWERS, Questions, audit, load_code, load_rules
+from subtrie.spark import ANSWERS, Questions, audit
+from subtrie.spark._answers.questions import load_code, load_rules
 
 DAYS = 4
 

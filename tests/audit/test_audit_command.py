@@ -278,7 +278,9 @@ def test_periods_of_the_call_graph(run_both, mixed) -> None:
 
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
-    program = "from subtrie.spark import resolve_path; print(resolve_path('/dev/stdin'))"
+    program = (
+        "from subtrie.spark._sources import log_files as f; print(f.resolve_path('/dev/stdin'))"
+    )
     with mixed.open() as log:
         done = subprocess.run(
             [sys.executable, "-c", program], stdin=log, capture_output=True, text=True, check=True

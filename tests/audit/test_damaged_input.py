@@ -17,11 +17,12 @@ from trace_writer import Trace
 
 from patience import wait_until
 from subtrie._cli.app import app
-from subtrie.spark import OutputFolderError, SparkStartError, audit, failure_text, register
+from subtrie.spark import OutputFolderError, SparkStartError, audit, register
 from subtrie.spark._audit.inputs import plan
 from subtrie.spark._audit.pipeline import read_facts
 from subtrie.spark._runs.run_folder import MANIFEST, RunFolder
 from subtrie.spark._sessions import remote_session as remote
+from subtrie.spark._sessions.failure import failure_text
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from subtrie._cli.stage_progress import StageProgress, speed
-from subtrie.spark import watch_tasks
+from subtrie.spark._sessions.task_watch import watch_tasks
 
 
 def test_the_rate_and_the_time_left() -> None:

@@ -17,7 +17,8 @@ import pytest
 
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.reference.trace_log import read_events
-from subtrie.spark import TABLES, Audit, Questions, Selection, audit, load_rules, register
+from subtrie.spark import TABLES, Audit, Questions, Selection, audit, register
+from subtrie.spark._answers.questions import load_rules
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}

@@ -129,7 +129,7 @@ def audit(spark: Any, logs: list[str], world: str, **options: Any) -> list[str]:
 
 def progress(spark: Any, log: str) -> list[tuple[int, int]]:
     """Return the tasks that were complete, and all, as a watcher of ``slow_count`` was told."""
-    from subtrie.spark import watch_tasks
+    from subtrie.spark._sessions.task_watch import watch_tasks
 
     told: list[tuple[int, int]] = []
     stop = watch_tasks(spark, lambda complete, total: told.append((complete, total)))

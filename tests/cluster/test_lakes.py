@@ -35,7 +35,9 @@ SETTINGS = {
 PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
-from subtrie.spark import TABLES, TABLE_KEYS, audit, check_lake, write_lake
+from subtrie.spark import TABLES, audit, write_lake
+from subtrie.spark._runs.lake import check_lake
+from subtrie.spark._schema import TABLE_KEYS
 
 lake, target, settings, first, second = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
 builder = SparkSession.builder.master("local[1]")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from subtrie import AddressError, BusError, HostnameCollision
-from subtrie.connector import AckTimeout, Headers, read_request
+from subtrie.connector import AckTimeout, Headers
+from subtrie.connector._codec import read_request
 
 HOST = "shop.example"
 URL = f"https://{HOST}"

@@ -15,9 +15,9 @@ import subtrie
 from patience import PATIENCE
 from subtrie import Subject, engine
 from subtrie._core import control_headers
-from subtrie.connector import AckTimeout, Request, write_request
+from subtrie.connector import AckTimeout, Request
 from subtrie.connector._broker_connection import AckTimes
-from subtrie.connector._codec import read_response
+from subtrie.connector._codec import read_response, write_request
 
 HOST = "shop.example"
 PACKAGE = Path(subtrie.__file__).parent

@@ -24,7 +24,8 @@ from typing import Any
 import nats
 
 from patience import PATIENCE, until
-from subtrie.connector import Connector, Endpoint, HTTPError, RandomIds, Response
+from subtrie.connector import Connector, Endpoint, HTTPError, Response
+from subtrie.connector._ids import RandomIds
 from tests.connector.nats_server import NatsServer
 from tests.interop.differences import difference
 from tests.interop.differences import field as header

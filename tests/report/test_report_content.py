@@ -19,7 +19,8 @@ from report_runs import HOSTILE, call, make_run, row, small_tables
 
 from subtrie._cli.app import app
 from subtrie._cli.audit_tables import print_tables
-from subtrie.report import all_findings, read_report, to_html, to_json, to_markdown
+from subtrie.report import read_report, to_html, to_json, to_markdown
+from subtrie.report._findings import all_findings
 from subtrie.spark import open_audit
 
 REPORT = files("subtrie.report")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from subtrie import WireError
-from subtrie.wire import capture, log, log_operation, monitor
+from subtrie.wire import capture, log, monitor
+from subtrie.wire._trace_operations import log_operation
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 

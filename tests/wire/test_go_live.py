@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from streams import read
 
-from subtrie.wire import StreamError, log, log_operation, read_operations
+from subtrie.wire import StreamError, log, read_operations
+from subtrie.wire._trace_operations import log_operation
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "go_live"

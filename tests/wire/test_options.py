@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streams import read
 
-from subtrie.wire import classify_options
+from subtrie.wire._connection_options import classify_options
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "wire.jsonl.gz"
 

@@ -29,10 +29,10 @@ from subtrie.wire import (
     Tap,
     capture,
     log,
-    log_operation,
     read_capture_operations,
     read_operations,
 )
+from subtrie.wire._trace_operations import log_operation
 
 
 def command(*arguments: object) -> tuple[int, list[str]]:

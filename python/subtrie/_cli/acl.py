@@ -10,7 +10,8 @@ from rich.text import Text
 
 from .._nats.duration import readable_duration
 from .._nats.jwt import utc_text
-from ..acl import Permissions, ResponseLimit, jwt_size
+from ..acl import Permissions, ResponseLimit
+from ..acl._lint import jwt_size
 from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import lint, rule

@@ -14,7 +14,10 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
-from ..acl import Diff, Permissions, Place, Uncompared, Witness, about_microbus, uncompared
+from ..acl import Diff, Permissions, Witness
+from ..acl._microbus import about_microbus
+from ..acl._place import Place
+from ..acl._uncompared import Uncompared, uncompared
 from .junit import Case, junit
 from .markdown import markdown
 from .permission_files import SOURCE, BadFile, Selection, bad_file, by_plane, every_user, of_user

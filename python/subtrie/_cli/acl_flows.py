@@ -10,7 +10,10 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
-from ..acl import Deployment, Flow, Link, extent
+from ..acl import Deployment
+from ..acl._extent import extent
+from ..acl._flows import Flow
+from ..acl._link import Link
 from .junit import Case
 from .permission_files import SOURCE, bad_file
 from .report_forms import TEXT, by_format, print_report

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from ..acl import LINT_RULES, Finding, about_microbus
+from ..acl import LINT_RULES, Finding
+from ..acl._microbus import about_microbus
 from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .markdown import code

@@ -12,7 +12,8 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
-from ..acl import Decision, Permissions, decided, read_text
+from ..acl import Decision, Permissions, decided
+from ..acl._load.files import read_text
 from .anonymous import with_reason
 from .junit import Case
 from .permission_files import FILE, SOURCE, BadFile, Selection, bad_file, by_model, of_user

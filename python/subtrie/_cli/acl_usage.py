@@ -12,17 +12,9 @@ import click
 
 from .._core import engine
 from .._core.errors import SubtrieError
-from ..acl import (
-    Attempt,
-    EntryUsage,
-    Narrowing,
-    Permissions,
-    Traffic,
-    entry_usage,
-    narrowed,
-    refusals,
-    uncovered,
-)
+from ..acl import Permissions, Traffic, narrowed
+from ..acl._narrowing import Narrowing
+from ..acl._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
 from .permission_files import SOURCE, BadFile, Selection, bad_file, of_user
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row

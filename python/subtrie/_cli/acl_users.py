@@ -12,7 +12,9 @@ from rich.text import Text
 from .._core import engine
 from .._core.errors import SubtrieError
 from .._nats.duration import readable_duration
-from ..acl import Permissions, about_microbus, entitlement
+from ..acl import Permissions
+from ..acl._entitlement import entitlement
+from ..acl._microbus import about_microbus
 from .anonymous import anonymity
 from .permission_files import SOURCE, Selection, bad_file, by_model, of_user
 from .report_forms import JSON, TEXT, by_format, print_report

@@ -57,15 +57,8 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         def read() -> Asked:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
-            from ..spark import (
-                ANSWERS,
-                TABLES,
-                Questions,
-                Selection,
-                load_code,
-                load_rules,
-                parse_time,
-            )
+            from ..spark import ANSWERS, TABLES, Questions, Selection
+            from ..spark._answers.questions import load_code, load_rules, parse_time
 
             tables = tuple(name for each in fail_on for name in each.split(","))
             for name in tables:
@@ -146,7 +139,8 @@ def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> in
         tables: The tables that must be empty.
         logs: The inputs.
     """
-    from ..spark import failing, input_kind, not_read
+    from ..spark._runs.verdict import failing, not_read
+    from ..spark._sources.log_files import input_kind
 
     found = failing(result, tables)
     if found:

@@ -80,7 +80,8 @@ def check_following(what: Following, follow: bool, selection: Selection | None, 
 
 def noted(what: Following) -> Following:
     """Return the same with the files that the logs are now, which may be renamed from now on."""
-    from ..spark import files_there, resolve_path
+    from ..spark._sources.growing_log import files_there
+    from ..spark._sources.log_files import resolve_path
 
     return replace(what, there=files_there([resolve_path(path) for path in what.logs]))
 
@@ -159,7 +160,7 @@ def _raise_failure(query: StreamingQuery) -> None:
 
 def _sizes(logs: Sequence[str]) -> int:
     """Return the bytes of the logs, and of what they were rotated into."""
-    from ..spark import log_files, log_size
+    from ..spark._sources.log_files import log_files, log_size
 
     total = 0
     for path in logs:
@@ -205,8 +206,9 @@ class _Watcher:
         version = self._current()
         if version is None or version == self._version:
             return False
-        from ..report import all_findings
-        from ..spark import failing, open_audit
+        from ..report._findings import all_findings
+        from ..spark import open_audit
+        from ..spark._runs.verdict import failing
 
         try:
             result = open_audit(self._out)

@@ -136,7 +136,7 @@ def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> Non
 
 def _print_findings(console: Console, result: Audit, rows: int) -> None:
     """Print what is wrong, each with an example, as the report has it."""
-    from ..report import all_findings
+    from ..report._findings import all_findings
 
     found = [
         {"severity": f.severity, "count": f.count, "finding": f.title, "example": f.witness}

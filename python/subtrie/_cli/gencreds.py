@@ -12,24 +12,12 @@ import click
 
 from .._core.errors import SubtrieError
 from .._nats.duration import parse_duration
-from .._nats.nkey import holds_seed
+from .._nats.nkey import fresh_seed, holds_seed, seed_in, seed_of
 from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions
-from ..gencreds import (
-    ADDRESS,
-    Service,
-    UnresolvedCall,
-    check_size,
-    fresh_seed,
-    plan,
-    rules,
-    scan,
-    seed_in,
-    seed_of,
-    sign,
-    trial,
-    write_all,
-)
+from ..gencreds import Service, UnresolvedCall, plan, rules, scan, sign, write_all
+from ..gencreds._sign import check_size
+from ..gencreds._trial import ADDRESS, trial
 from .gencreds_answers import (
     Need,
     as_conf,

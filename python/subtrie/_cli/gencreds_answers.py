@@ -12,7 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ..acl import Diff, Permissions, Place
+from ..acl import Diff, Permissions
+from ..acl._place import Place
 from ..gencreds import Plan, Service
 from .markdown import code, markdown
 from .nsc import nsc_command, nsc_entry

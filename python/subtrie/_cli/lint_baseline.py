@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ..acl import LINT_RULES, Finding, read_text
+from ..acl import LINT_RULES, Finding
+from ..acl._load.files import read_text
 from .sarif import fingerprint
 from .stream import printable
 

@@ -12,7 +12,9 @@ import click
 
 from .._core.errors import SubtrieError
 from .._core.file_errors import other_mistakes
-from ..acl import STANDARD_INPUT, Permissions, is_address
+from ..acl import Permissions
+from ..acl._load.deployments import is_address
+from ..acl._load.files import STANDARD_INPUT
 from .stream import in_words_of_the_command, line_of_output, printable
 
 #: How the formats of a permissions file are named in help texts.

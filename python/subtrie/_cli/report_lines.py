@@ -32,7 +32,8 @@ def lines(
       subtrie report lines --log trace.log run undelivered orders.17.placed
     """
     try:
-        from ..spark import open_audit, row_lines
+        from ..spark import open_audit
+        from ..spark._runs.row_lines import row_lines
 
         found = False
         for line in row_lines(open_audit(run), table, keys, logs):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from .._core import engine
-from ..acl import LINT_RULES, Finding, Grant, Permissions, Place
+from ..acl import LINT_RULES, Finding, Grant, Permissions
+from ..acl._place import Place
 from ..gencreds import Service
 from .stream import printable
 

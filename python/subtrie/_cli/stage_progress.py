@@ -63,7 +63,7 @@ class StageProgress:
         """Count the tasks of the stages of this session from now on."""
         if self._progress.disable:
             return
-        from ..spark import watch_tasks
+        from ..spark._sessions.task_watch import watch_tasks
 
         self._forget = watch_tasks(spark, self.update)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..wire import CONNECTION_KINDS, Tap
+from ..wire import Tap
+from ..wire.capture import CONNECTION_KINDS
 from .stream import print_json
 
 if TYPE_CHECKING:

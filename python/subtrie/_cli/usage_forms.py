@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from ..acl import Narrowing, Permissions
+from ..acl import Permissions
+from ..acl._narrowing import Narrowing
 from ..gencreds import plan
 from .nsc import edit_user
 from .sarif import Row

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from .._core.errors import SubtrieError
-from ..acl import STANDARD_INPUT, Decision, Permissions, decided
+from ..acl import Decision, Permissions, decided
+from ..acl._load.files import STANDARD_INPUT
 from .anonymous import with_reason
 from .junit import Case
 from .permission_files import FORMATS, SOURCE, Selection, by_model, every_user, of_user

@@ -5,8 +5,8 @@ describes every kind. ``run`` tests one of the two engines, or any module with t
 ``write_traffic`` writes a broker's log and what an audit of it must say.
 """
 
-from ._report import Failure, KindReport, Report
+from ._report import Report
 from ._run import run
-from ._traffic import TRAFFIC_FORMAT, write_traffic
+from ._traffic import write_traffic
 
-__all__ = ["TRAFFIC_FORMAT", "Failure", "KindReport", "Report", "run", "write_traffic"]
+__all__ = ["Report", "run", "write_traffic"]

@@ -54,7 +54,7 @@ OPS: dict[str, Kind] = {
 
 def _message(engine: Any, row: Row) -> str:
     """Return the bytes of a recorded message after parsing and serialising it."""
-    from ..connector import read_request, read_response, write_request, write_response
+    from ..connector._codec import read_request, read_response, write_request, write_response
 
     payload = base64.b64decode(row["bytes"])
     address = engine.decode(row["subject"])

@@ -11,7 +11,6 @@ control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``
 
 from .._core.errors import BusError
 from ..short_circuit import ShortCircuit
-from ._codec import read_request, read_response, write_request, write_response
 from ._config import Config
 from ._configurator import configurator
 from ._connector import Connector
@@ -20,7 +19,7 @@ from ._endpoint import OWN, Endpoint
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from ._event import Event
 from ._headers import Headers
-from ._ids import FixedIds, Ids, RandomIds
+from ._ids import FixedIds
 from ._logging import JSONFormatter
 from ._message import Request, Response
 from ._metrics import Metrics
@@ -44,10 +43,8 @@ __all__ = [
     "FixedIds",
     "HTTPError",
     "Headers",
-    "Ids",
     "JSONFormatter",
     "Metrics",
-    "RandomIds",
     "RateLimiter",
     "Request",
     "RequestTimeout",
@@ -55,10 +52,6 @@ __all__ = [
     "ShortCircuit",
     "TailSamplingProcessor",
     "configurator",
-    "read_request",
-    "read_response",
     "run",
     "serve",
-    "write_request",
-    "write_response",
 ]

@@ -16,8 +16,8 @@ import time
 import urllib.error
 import urllib.request
 
+from .._core.engine import check_locality
 from .._core.errors import SubtrieError
-from ..microbus import check_locality
 
 CLOUDS = ("AWS", "GCP")
 LIMIT = 2.0  # seconds for the whole lookup

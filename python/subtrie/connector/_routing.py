@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from .. import microbus
-from ..microbus import common_locality
+from .._core.engine import common_locality
 
 # S0-048, S0-049, A75
 

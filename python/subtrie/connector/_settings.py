@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from .._core.engine import check_locality, check_plane
 from .._core.errors import refusal
 from .._core.plane import default_plane
-from ..microbus import check_locality, check_plane
 from ._cloud_locality import cloud_of
 from ._env_files import env_files
 

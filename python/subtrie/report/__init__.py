@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 
-from ._content import Column, Edge, Finding, Report, RuleDiff, Section
-from ._findings import all_findings
+from ._content import Finding, Report
 from ._html import to_html
 from ._markdown import to_markdown
 from ._read import read_report
@@ -22,13 +21,8 @@ def to_json(report: Report) -> str:
 
 
 __all__ = [
-    "Column",
-    "Edge",
     "Finding",
     "Report",
-    "RuleDiff",
-    "Section",
-    "all_findings",
     "read_report",
     "to_html",
     "to_json",

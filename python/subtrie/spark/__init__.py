@@ -23,28 +23,21 @@ from ._answer_functions import (
 )
 from ._answer_tables import SessionNeededError
 from ._answers.adoption import proposed_permissions
-from ._answers.questions import Questions, load_code, load_rules, parse_time
+from ._answers.questions import Questions, load_code, load_rules
 from ._answers.selection import Selection
 from ._audit.pipeline import Audit, audit
 from ._audit.stream import audit_stream, open_audit
 from ._decode import decode
 from ._match import match
-from ._runs.expectations import failures, read_expectations
-from ._runs.lake import check_lake, write_lake
-from ._runs.row_lines import key_text, row_lines
+from ._runs.lake import write_lake
 from ._runs.run_difference import run_difference
 from ._runs.run_folder import OutputFolderError
-from ._runs.verdict import failing, not_read, verdict
-from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
+from ._runs.verdict import verdict
+from ._schema import ANSWERS, EVENTS, TABLES
 from ._sessions.carried import register_source
-from ._sessions.failure import failure_text, was_interrupted
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
 from ._sessions.ship import ship
-from ._sessions.task_watch import watch_tasks
-from ._sources.growing_log import files_there
-from ._sources.log_files import input_kind, log_files, log_size, resolve_path
-from ._sources.log_reader import holds_server_lines
 from ._sources.payload_heads import payload_heads
 from ._table_functions import (
     call_graph,
@@ -86,9 +79,7 @@ def register(spark: SparkSession) -> None:
 __all__ = [
     "ANSWERS",
     "EVENTS",
-    "EVENTS_VERSION",
     "TABLES",
-    "TABLE_KEYS",
     "Audit",
     "OutputFolderError",
     "Questions",
@@ -99,7 +90,6 @@ __all__ = [
     "audit",
     "audit_stream",
     "call_graph",
-    "check_lake",
     "claimed_users",
     "cluster_session",
     "connect_session",
@@ -107,39 +97,25 @@ __all__ = [
     "cross_plane",
     "decode",
     "events",
-    "failing",
-    "failure_text",
-    "failures",
     "fan_out",
-    "files_there",
     "flows",
     "gap",
     "history",
-    "holds_server_lines",
     "hot_subjects",
-    "input_kind",
-    "key_text",
     "latency",
     "load_code",
     "load_rules",
     "local_session",
-    "log_files",
-    "log_size",
     "malformed",
     "match",
-    "not_read",
     "open_audit",
     "other_traffic",
-    "parse_time",
     "payload_heads",
     "permission_usage",
     "proposed_permissions",
-    "read_expectations",
     "refused",
     "register",
     "replies",
-    "resolve_path",
-    "row_lines",
     "run_difference",
     "ship",
     "slow_consumers",
@@ -151,7 +127,5 @@ __all__ = [
     "unparseable",
     "verdict",
     "violations",
-    "was_interrupted",
-    "watch_tasks",
     "write_lake",
 ]

@@ -17,7 +17,6 @@ from ._operation_reader import (
 )
 from ._server_error import ServerError
 from ._trace_operations import log_operation
-from .capture import CONNECTION_KINDS
 
 if TYPE_CHECKING:
     from ._tap import Tap
@@ -33,7 +32,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CONNECTION_KINDS",
     "ConnectionOptions",
     "Op",
     "OperationRow",

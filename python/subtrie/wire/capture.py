@@ -25,9 +25,6 @@ from .._core.errors import WireError
 from .._core.reasons import REASONS
 
 __all__ = [
-    "CONNECTION_KINDS",
-    "MAX_DATA",
-    "RECORD_KINDS",
     "Record",
     "Writer",
     "files",

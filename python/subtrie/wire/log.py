@@ -20,16 +20,9 @@ from .._core.redaction import redact_text
 from ._go_quote import unquote
 
 __all__ = [
-    "KINDS",
-    "SLOW_CONSUMER",
-    "LinePrefix",
     "LogRecord",
     "Violation",
-    "client_name",
-    "is_message",
     "parse_line",
-    "read_prefix",
-    "split_arguments",
     "violation",
 ]
 
