@@ -124,9 +124,9 @@ def main() -> None:
 def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
     from subtrie.spark import audit
+    from subtrie.spark._readers.log_division import divide
+    from subtrie.spark._readers.log_reader import whole_logs
     from subtrie.spark._sessions.local_session import local_session
-    from subtrie.spark._sources.log_division import divide
-    from subtrie.spark._sources.log_reader import whole_logs
 
     steps: list[list] = []
 

@@ -1,13 +1,14 @@
 """Services under load over NATS: requests in flight, a blocked event loop, threads that compute.
 
-    python -m benches.connector_busy [--seconds 3] [--rounds 2] [--record FILE]
+    python -m benches.connector_busy [--seconds 3] [--rounds 2] [--record FILE] [--peer-name NAME]
 
-``SUBTRIE_TRANSPORT`` chooses the client of NATS. Callers and services are processes of their own.
-With ``SUBTRIE_INTEROP_PEER`` that program calls and serves too, in all four combinations (it needs
-the verb ``load``: ``load --nats URL --plane P --host H URL IN_FLIGHT SECONDS`` prints one line of
-JSON like ``load`` here). The combinations are measured in turns, and the best rate and the least
-CPU of the rounds count; errors are added up. Every request is counted: each has one outcome.
-Acknowledgements are timed at the connection of the caller.
+Callers and services are processes of their own. With ``SUBTRIE_INTEROP_PEER`` that program calls
+and serves too, in all four combinations (it needs the verb ``load``: ``load --nats URL --plane P
+--host H URL IN_FLIGHT SECONDS`` prints one line of JSON like ``load`` here). The combinations are
+measured in turns, and the best rate and the least CPU of the rounds count; errors are added up.
+Every request is counted: each has one outcome.
+Acknowledgements are timed at the connection of the caller, while threads of the service compute
+also with the interpreter's own switch interval (``SUBTRIE_KEEP_SWITCH_INTERVAL``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from typing import Any
 
 from benches.plain_broker import running
 from subtrie.connector import AckTimeout, Connector, HTTPError
-from subtrie.connector._settings import client
 
 HERE = Path(__file__).resolve().parents[1]
 PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
@@ -160,9 +160,10 @@ async def acknowledged(url: str, block: bool) -> dict[str, Any]:
 # --- from outside
 
 
-def _environment() -> dict[str, str]:
+def _environment(kept: bool = False) -> dict[str, str]:
     path = os.pathsep.join((str(HERE / "python"), str(HERE)))
-    return {**os.environ, "PYTHONPATH": path, "MICROBUS_DEPLOYMENT": "LAB"}
+    interval = {"SUBTRIE_KEEP_SWITCH_INTERVAL": "1" if kept else "0"}
+    return {**os.environ, "PYTHONPATH": path, "MICROBUS_DEPLOYMENT": "LAB", **interval}
 
 
 def _cpu_of(process: int) -> float:
@@ -175,7 +176,7 @@ def _cpu_of(process: int) -> float:
 
 
 @contextmanager
-def _service(url: str, *, peer: bool, threads: int = 0) -> Iterator[int]:
+def _service(url: str, *, peer: bool, threads: int = 0, kept: bool = False) -> Iterator[int]:
     """Start a service, yield its process id, and stop it."""
     mine = [*OURS, "serve", url, str(threads)]
     his = [*PEER, "serve", "--nats", url, "--plane", PLANES[True], "--host", HOST]
@@ -185,7 +186,7 @@ def _service(url: str, *, peer: bool, threads: int = 0) -> Iterator[int]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL if peer else None,
         text=True,
-        env=_environment(),
+        env=_environment(kept),
         cwd=HERE,
     )
     assert process.stdout is not None
@@ -280,14 +281,16 @@ def measured(
     record: dict[str, Any] = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "transport": client(None, ""),
     }
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as url:
         record["in_flight"] = in_flight(url, seconds, numbers, rounds)
         record["acknowledgements"] = {}
-        for threads in COMPUTING:
+        for threads, kept in product(COMPUTING, (False, True)):
+            if kept and not threads:
+                continue
             name = f"{threads} threads compute" if threads else "another route blocks the loop"
-            with _service(url, peer=False, threads=threads):
+            name += ", the interval of 5 ms" if kept else ""
+            with _service(url, peer=False, threads=threads, kept=kept):
                 told = _last_line([*OURS, "acknowledged", url, "" if threads else "block"])
             assert told["outcomes"] == told["tries"], "a request has no outcome, or two"
             record["acknowledgements"][name] = told
@@ -323,7 +326,7 @@ def missed(record: dict[str, Any]) -> list[str]:
             ratio = ours / theirs
             found.append(f"rate, {number} in flight: {ratio:.2f} of the peer's (wanted: 0.8)")
     for name, told in record["acknowledgements"].items():
-        if told["in_time"] < 0.99 * told["tries"] and not name.startswith("16"):
+        if told["in_time"] < 0.99 * told["tries"] and "16" not in name and "interval" not in name:
             found.append(f"{name}: {told['in_time']} of {told['tries']} acknowledged in 100 ms")
     return found
 
@@ -345,8 +348,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--peer-name", default="", help="what SUBTRIE_INTEROP_PEER is")
     given = parser.parse_args()
-    record = measured(given.seconds, rounds=given.rounds)
+    record = {"peer": given.peer_name} if PEER else {}
+    record |= measured(given.seconds, rounds=given.rounds)
     print(json.dumps(record, indent=1))
     if given.record:
         given.record.write_text(json.dumps(record, indent=1) + "\n")

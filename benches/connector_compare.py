@@ -161,7 +161,6 @@ def compared(today: Path, rounds: int, calls: int, endpoints: int) -> dict[str, 
         calls: The requests of a round.
         endpoints: The endpoints of one connector whose start and stop are measured; 0 for none.
     """
-    from subtrie.connector._settings import client
 
     trees = {"today": today, "now": HERE}
     least: dict[str, dict[str, float]] = {name: {} for name in trees}
@@ -179,7 +178,6 @@ def compared(today: Path, rounds: int, calls: int, endpoints: int) -> dict[str, 
     record: dict[str, Any] = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "transport": client(None, ""),
         "microseconds": {k: {n: round(v, 1) for n, v in d.items()} for k, d in least.items()},
         "ratios": {
             figure: round(value / least["today"][figure], 3)

@@ -34,7 +34,6 @@ from benches.connector_load import load
 from benches.plain_broker import running
 from subtrie import Dispatcher, SubjectTrie
 from subtrie.connector import Connector
-from subtrie.connector._settings import client
 
 RECORDS = Path(__file__).parent / "records"
 CALLS = 1000  # in a round
@@ -226,7 +225,6 @@ def measured(
         "processor": _processor(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
-        "client": client(None, ""),
         "versions": {
             "Python": platform.python_version(),
             "subtrie": metadata.version("subtrie"),

@@ -27,7 +27,8 @@ def use_engine(engine: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     The choice of a program is made once, at import; only a test that compares engines in one
     process changes it, and one thread at a time.
     """
-    names = [name for name in _engine.__all__ if hasattr(engine, name)]
+    names = subtrie.reference.__all__
+    names = [name for name in names if hasattr(engine, name) and hasattr(_engine, name)]
     now = {id(getattr(_engine, name)): name for name in names}
     for module_name, module in list(sys.modules.items()):
         if f"{module_name}.".startswith("subtrie.") and not module_name.startswith(_OWN):

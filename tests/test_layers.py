@@ -93,7 +93,9 @@ def inside(edges: dict[str, set[str]], package: str) -> dict[str, set[str]]:
 
 def test_no_cycle_of_subpackages():
     edges = graph(ROOT)
-    for package in ("subtrie.connector", "subtrie.acl", "subtrie.wire", "subtrie.reference"):
+    packages = [name for name, file in modules(ROOT).items() if file.name == "__init__.py"]
+    assert len(packages) > 20
+    for package in packages:
         assert cycles(inside(edges, package)) == [], package
 
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from subtrie import PermissionsError
+from subtrie._core.duration import format_duration, parse_duration
 from subtrie._nats.creds_file import format_creds, is_creds, jwt_in_creds
-from subtrie._nats.duration import format_duration, parse_duration
 from subtrie._nats.jwt import Validity, utc_text, validity_of, validity_of_token
 from subtrie._nats.nkey import ACCOUNT_KEY, USER_KEY, check_secret_file, holds_seed, is_public_key
 from subtrie._nats.path_template import path_argument

@@ -75,6 +75,18 @@ def test_every_public_module_lists_what_it_exports():
         assert [name for name in names if not hasattr(module, name)] == []
 
 
+def test_a_public_class_prints_as_one_of_a_public_module():
+    """Tracebacks and pickles said ``subtrie._core.errors.PatternError``."""
+    private = [
+        f"{module.__name__}.{name} is {found.__module__}.{name}"
+        for module in api_page.public_modules()
+        if not module.__name__.startswith("subtrie.reference")  # it has what implements it
+        for name in vars(module)["__all__"]
+        if isinstance(found := getattr(module, name), type) and "._" in found.__module__
+    ]
+    assert private == []
+
+
 @pytest.mark.parametrize("module", api_page.public_modules(), ids=lambda module: module.__name__)
 def test_every_public_name_has_a_text(module):
     names = api_page.public_names(module)

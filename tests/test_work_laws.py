@@ -73,7 +73,7 @@ for blank in (b"\\n", b"\\r\\n", b" \\n", b"\\t") * 4:
         pass
 """,
     "durations": """
-from subtrie._nats.duration import parse_duration
+from subtrie._core.duration import parse_duration
 for text in ("1" * 1_000_000 + "x", "." * 1_000_000, "1.1" * 300_000):
     assert parse_duration(text) is None
 """,

@@ -40,7 +40,6 @@ _LEFT_OUT = {"subtrie.cli"}
 NAMES_ONLY = {
     "subtrie.reference",
     "subtrie.reference.microbus",
-    "subtrie.reference.trace_log",
     "subtrie.wire.cluster",
     "subtrie.wire.conversation",
     "subtrie.wire.streaming",

@@ -112,8 +112,8 @@ PARTS = {
                 f"python/subtrie/connector/_{name}.py"
                 for name in ("fragments", "responses", "routing", "transport")
             ),
-            "python/subtrie/connector/_native/connection.py",
-            "python/subtrie/connector/_native/session.py",
+            "python/subtrie/connector/_broker/connection.py",
+            "python/subtrie/connector/_broker/session.py",
         ),
         tests=(
             "tests/test_dispatcher.py",

@@ -24,6 +24,7 @@ from ._core.errors import (
     UnheardPort,
     WireError,
 )
+from ._core.public_names import publish
 from ._core.subject import Pattern, Subject
 from ._core.subscription import Groups, TrieStats
 
@@ -123,3 +124,5 @@ __all__ = [
     "names",
     "reference",
 ]
+
+publish(globals())

@@ -24,9 +24,9 @@ INTERRUPTED = 130
 _EXTRAS = {
     "click": "cli",
     "rich": "cli",
-    "nats": "nats",
-    "h11": "nats",
-    "prometheus_client": "nats",
+    "nats": "nats-py",
+    "h11": "connector",
+    "prometheus_client": "connector",
     "nkeys": "creds",
     "google": "wire",
     "pyarrow": "spark",

@@ -45,6 +45,7 @@ from ._core.engine import (
 )
 from ._core.errors import UnheardPort
 from ._core.plane import default_plane
+from ._core.public_names import publish
 from ._core.subject import Subject
 
 __all__ = [
@@ -146,3 +147,6 @@ def _warn_of_port_0(subject: Subject) -> Subject:
             stacklevel=3,
         )
     return subject
+
+
+publish(globals())

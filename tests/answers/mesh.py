@@ -1,6 +1,6 @@
 """A second generator of worlds: a log, rules and code, and a list of all that happened.
 
-It shares nothing with ``subtrie bench traffic``: the broker is a list of subscriptions that is
+It shares nothing with ``tests/synthetic_traffic``: the broker is a list of subscriptions that is
 scanned for each message, messages never overlap, and nothing is summed up while the log is written.
 What the tables must say is found afterwards, message by message, by the test.
 """

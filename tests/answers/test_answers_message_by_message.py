@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from worlds import Case
 
-from subtrie.reference.trace_log import read_events
+from plain_trace_log import read_events
 from subtrie.spark import at, history
 from subtrie.spark._answers.folding import fold
 from subtrie.spark._answers.receivers import at_rows, history_rows

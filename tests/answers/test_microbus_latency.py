@@ -15,9 +15,9 @@ import pytest
 
 from subtrie.spark import Questions, audit
 from subtrie.spark._answers.folding import fold
-from subtrie.spark._sources.capture_events import capture_events
-from subtrie.spark._sources.log_division import divide
-from subtrie.spark._sources.log_reader import whole_logs
+from subtrie.spark._readers.capture_events import capture_events
+from subtrie.spark._readers.log_division import divide
+from subtrie.spark._readers.log_reader import whole_logs
 from subtrie.spark._sources.payload_heads import heads_in, heads_of_capture
 from subtrie.wire.capture import Writer
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from subtrie.spark import Questions, payload_heads
-from subtrie.spark._sources.log_division import divide
-from subtrie.spark._sources.log_reader import whole_logs
+from subtrie.spark._readers.log_division import divide
+from subtrie.spark._readers.log_reader import whole_logs
 from subtrie.spark._sources.payload_heads import heads_in
 
 CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"

@@ -22,7 +22,7 @@ from subtrie.acl._rule_usage import refusals
 from subtrie.spark import open_audit
 from subtrie.spark._answers.folding import fold
 from subtrie.spark._audit.pattern_index import PatternIndex, pattern_table
-from subtrie.spark._runs.row_lines import _subject_test
+from subtrie.spark._results.row_lines import _subject_test
 
 FILTERED = "$JS.API.CONSUMER.CREATE.ORDERS.shipper.orders.*.created"
 CONFIG = """

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from subtrie.acl import Permissions
-from subtrie.conformance import write_traffic
 from subtrie.spark import ANSWERS, Questions, audit
 from subtrie.spark._answers.questions import load_code, load_rules
+from synthetic_traffic import write_traffic
 
 DAYS = 4
 

@@ -279,7 +279,7 @@ def test_periods_of_the_call_graph(run_both, mixed) -> None:
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
     program = (
-        "from subtrie.spark._sources import log_files as f; print(f.resolve_path('/dev/stdin'))"
+        "from subtrie.spark._readers import log_files as f; print(f.resolve_path('/dev/stdin'))"
     )
     with mixed.open() as log:
         done = subprocess.run(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from truth import differences
 
-from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
 from subtrie.spark._runs.run_folder import read_manifest
 from subtrie.spark._sessions.shipped_files import _sent
+from synthetic_traffic import write_traffic
 
 
 @pytest.fixture(scope="module")

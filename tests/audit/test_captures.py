@@ -12,8 +12,8 @@ from plain_tables import audit as plain_audit
 from window_oracle import judge
 
 from subtrie.spark import TABLES, audit
-from subtrie.spark._sources.log_division import divide
-from subtrie.spark._sources.log_reader import whole_logs
+from subtrie.spark._readers.log_division import divide
+from subtrie.spark._readers.log_reader import whole_logs
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:

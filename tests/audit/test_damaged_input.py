@@ -19,7 +19,7 @@ from patience import wait_until
 from subtrie._cli.app import app
 from subtrie.spark import OutputFolderError, SparkStartError, audit, register
 from subtrie.spark._audit.inputs import plan
-from subtrie.spark._audit.pipeline import read_facts
+from subtrie.spark._pipeline import read_facts
 from subtrie.spark._runs.run_folder import MANIFEST, RunFolder
 from subtrie.spark._sessions import remote_session as remote
 from subtrie.spark._sessions.failure import failure_text
@@ -81,7 +81,7 @@ def test_an_audit_of_a_log_that_vanishes_leaves_no_files(spark, log, tmp_path) -
 def test_the_command_reports_the_error_of_a_worker_in_one_line(
     run, spark, log, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("subtrie.spark._audit.pipeline.plan", _plan_and_remove)
+    monkeypatch.setattr("subtrie.spark._pipeline.plan", _plan_and_remove)
     done = run(log, "--out", tmp_path / "out", "--master", spark.conf.get("spark.master"))
     assert done.exit_code == 2
     assert done.stderr.startswith("subtrie audit: a worker cannot open an input:")

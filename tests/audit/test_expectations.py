@@ -11,7 +11,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.spark import Audit, audit
-from subtrie.spark._runs.expectations import BUILTIN, failures
+from subtrie.spark._results.expectations import BUILTIN, failures
 from subtrie.spark._schema import TABLE_KEYS
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET."

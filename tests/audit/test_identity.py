@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from local_run import read
+from plain_trace_log import read_events
 from trace_writer import Trace
 
 from subtrie._nats.nkey import key_pair, seed_in
 from subtrie.acl import Permissions
 from subtrie.gencreds import Creds, sign
 from subtrie.gencreds._trial import trial
-from subtrie.reference.trace_log import read_events
 from subtrie.report._findings import all_findings
 from subtrie.spark import TABLES, audit, verdict
 from subtrie.spark._identity import identity_of_options, who_connected
-from subtrie.spark._runs.row_lines import key_text, row_lines
+from subtrie.spark._results.row_lines import key_text, row_lines
 from subtrie.spark._schema import TABLE_KEYS
 from subtrie.wire import Tap
 from tests.answers.broker import running

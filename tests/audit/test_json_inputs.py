@@ -12,7 +12,7 @@ from trace_writer import Trace
 
 from subtrie.spark import audit
 from subtrie.spark._answers.questions import load_rules
-from subtrie.spark._sources.log_files import input_kind
+from subtrie.spark._readers.log_files import input_kind
 
 CALL = "p1.safe.443.{}.b_com._.GET.x"
 

@@ -13,7 +13,7 @@ from trace_writer import Trace, random_trace
 from window_oracle import judge
 
 from subtrie import microbus
-from subtrie.conformance import write_traffic
+from synthetic_traffic import write_traffic
 
 ROUTE = "p1.safe.443.*.b_com._.GET.x"
 CALL = "p1.safe.443.a_com.b_com._.GET.x"

@@ -9,7 +9,7 @@ import pytest
 
 from planted_secrets import PlantedSecrets
 from subtrie.spark import audit, register
-from subtrie.spark._sources.log_files import shown_path
+from subtrie.spark._readers.log_files import shown_path
 
 
 @pytest.mark.requirement("T16")

@@ -12,14 +12,14 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from subtrie.conformance import write_traffic
 from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._audit.facts import EVENT_COLUMNS
-from subtrie.spark._sources.capture_events import capture_events
+from subtrie.spark._readers.capture_events import capture_events
 from subtrie.spark._sources.monitor_source import MonitorSource
 from subtrie.spark._sources.wire_source import WireSource
 from subtrie.spark._table_of_messages import narrowed
 from subtrie.wire import capture
+from synthetic_traffic import write_traffic
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"

@@ -12,8 +12,8 @@ import pytest
 from subtrie.spark import TABLES, audit
 from subtrie.spark._audit.facts import EVENT_COLUMNS
 from subtrie.spark._audit.inputs import SavedPart, read_part
+from subtrie.spark._readers.text_encoding import escape_surrogates
 from subtrie.spark._sources.payload_heads import heads_of_capture
-from subtrie.spark._sources.text_encoding import escape_surrogates
 from subtrie.wire import Tap, capture
 from tests.answers.broker import running
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from local_run import COLUMNS, read
+from plain_trace_log import COLUMNS as THEIRS
+from plain_trace_log import read_events
 from trace_writer import random_trace
 
-from subtrie.conformance import write_traffic
-from subtrie.reference.trace_log import COLUMNS as THEIRS
-from subtrie.reference.trace_log import read_events
+from synthetic_traffic import write_traffic
 
 
 def compare(data: bytes) -> list[dict[str, Any]]:

@@ -11,14 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from window_oracle import judge
 
 from subtrie import classify, microbus
-from subtrie._cli.app import app
 from subtrie.acl import Permissions
-from subtrie.conformance import write_traffic
 from subtrie.gencreds import scan
+from synthetic_traffic import write_traffic
+from synthetic_traffic.__main__ import main
 
 # The digest of all files of seed 11 with 3,000 rows. Another value means that the bytes changed:
 # then TRAFFIC_FORMAT or the page of the generator must say so.
@@ -133,16 +132,14 @@ def test_the_sources_and_the_rules_can_be_read(world):
                 assert not rules.can_publish(row["subject"])
 
 
-def test_the_command_writes_and_refuses(tmp_path):
-    run = CliRunner()
-    assert run.invoke(app, ["bench", "traffic", "--help"]).exit_code == 0
-    done = run.invoke(app, ["bench", "traffic", str(tmp_path / "w"), "--rows", "500", "--json",
-                            "--no-damage"])  # fmt: skip
-    assert (done.exit_code, json.loads(done.stdout)["unparseable_lines"]) == (0, 0)
-    done = run.invoke(app, ["bench", "traffic", str(tmp_path / "w")])
-    assert done.exit_code == 2
-    assert "is not empty" in done.stderr
-    assert run.invoke(app, ["bench", "traffic", str(tmp_path / "x"), "--rows", "0"]).exit_code == 2
+def test_the_command_writes_and_refuses(tmp_path, capsys):
+    assert main([str(tmp_path / "w"), "--rows", "500", "--no-damage"]) == 0
+    assert "500 operations" in capsys.readouterr().out
+    assert main([str(tmp_path / "w")]) == 2
+    assert "is not empty" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as refused:
+        main([str(tmp_path / "x"), "--rows", "0"])
+    assert refused.value.code == 2
 
 
 def test_the_events_agree_with_the_answers(world):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from subtrie import microbus
 from subtrie.spark._audit.fact_kinds import complete
+from subtrie.spark._readers.log_reader import native
 from subtrie.spark._schema import EVENTS, arrow_schema
-from subtrie.spark._sources.log_reader import native
 
 KINDS = dict(EVENTS)
 PUBLISH = ("server", "conn", "identity", "subject", "window")

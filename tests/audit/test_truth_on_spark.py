@@ -9,8 +9,8 @@ import pytest
 from plain_tables import audit as plain_audit
 from truth import differences, read_truth, tables_differ
 
-from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES, audit, events, register
+from synthetic_traffic import write_traffic
 
 
 def result(spark: Any, *logs: Path, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:

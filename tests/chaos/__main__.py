@@ -25,7 +25,7 @@ async def run(options: argparse.Namespace, folder: Path) -> Report:
     async with BrokerCluster(folder, options.brokers, options.seed) as cluster:
         world = World(
             cluster, seed=options.seed, requests=options.requests, seconds=options.seconds,
-            duplicates=options.duplicates, transport=options.transport,
+            duplicates=options.duplicates,
         )  # fmt: skip
         return await world.run()
 
@@ -37,7 +37,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--transport", choices=["nats-py", "native"], default="native")
     parser.add_argument("--no-duplicates", dest="duplicates", action="store_false")
     parser.add_argument("--record", action="store_true", help="write docs/records/chaos-*.json")
     options = parser.parse_args()

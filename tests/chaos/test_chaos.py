@@ -21,11 +21,10 @@ def _here(tmp_path, monkeypatch):
         monkeypatch.delenv(f"MICROBUS_{name}", raising=False)
 
 
-@pytest.mark.parametrize("transport", ["nats-py", "native"])
-def test_every_request_has_one_outcome_while_a_cluster_fails(tmp_path, transport):
+def test_every_request_has_one_outcome_while_a_cluster_fails(tmp_path):
     async def run():
         async with BrokerCluster(tmp_path, 3, seed=7) as cluster:
-            world = World(cluster, seed=7, requests=100_000, seconds=4, transport=transport)
+            world = World(cluster, seed=7, requests=100_000, seconds=4)
             return await world.run()
 
     report = asyncio.run(run())

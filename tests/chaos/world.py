@@ -66,7 +66,6 @@ class World:
         requests: After so many requests the load ends.
         seconds: After so many seconds too.
         duplicates: Whether messages may be sent twice; then a handler may run twice.
-        transport: The client of NATS.
     """
 
     def __init__(
@@ -77,7 +76,6 @@ class World:
         requests: int,
         seconds: float,
         duplicates: bool = True,
-        transport: str = "nats-py",
         width: int = 16,
     ) -> None:
         self.cluster, self.requests, self.seconds = cluster, requests, seconds
@@ -86,7 +84,7 @@ class World:
         self.report = Report()
         self._options = {
             "nats": cluster.url, "short_circuit": False, "deployment": "TESTING",
-            "transport": transport, "round_trip": 0.25,
+            "round_trip": 0.25,
         }  # fmt: skip
         self._next, self._ends = 0, 0.0
         self._ended = bytearray(requests)  # for each request 1 when it has ended

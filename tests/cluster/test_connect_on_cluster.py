@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from spark_servers import connect_server
 
-from subtrie.conformance import write_traffic
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 LOG = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "trace.log"

@@ -15,7 +15,7 @@ import pytest
 from spark_servers import environment
 
 import subtrie
-from subtrie.conformance import write_traffic
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ import pytest
 from spark_servers import QUICK, environment
 
 import subtrie
-from subtrie.conformance import write_traffic
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 FOLDER = os.environ.get("SUBTRIE_TEST_LAKES")
@@ -36,7 +36,7 @@ PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
 from subtrie.spark import TABLES, audit, write_lake
-from subtrie.spark._runs.lake import check_lake
+from subtrie.spark._results.lake import check_lake
 from subtrie.spark._schema import TABLE_KEYS
 
 lake, target, settings, first, second = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])

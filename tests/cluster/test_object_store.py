@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES, audit, local_session, open_audit
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 

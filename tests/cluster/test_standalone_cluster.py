@@ -20,8 +20,8 @@ from test_connect_on_cluster import LOG, PUBLISHED
 from truth import differences
 
 import subtrie
-from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 

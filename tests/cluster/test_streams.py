@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from subtrie.conformance import write_traffic
+from synthetic_traffic import write_traffic
 
 pytestmark = pytest.mark.cluster
 

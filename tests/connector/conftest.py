@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,14 +40,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep variables and files of the machine out of the tests."""
     for name in ("NATS", "PLANE", "LOCALITY", "DEPLOYMENT", "SHORT_CIRCUIT"):
         monkeypatch.delenv(f"MICROBUS_{name}", raising=False)
-    monkeypatch.setenv("SUBTRIE_TRANSPORT", os.environ.get("SUBTRIE_TEST_TRANSPORT", "native"))
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(params=["nats-py", "native"])
-def each_transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the test with each client of NATS."""
-    monkeypatch.setenv("SUBTRIE_TRANSPORT", request.param)
 
 
 @pytest.fixture(scope="session")
@@ -57,23 +49,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
     server = NatsServer(tmp_path_factory.mktemp("nats"), max_payload=196_608).start()
     yield server
     server.stop()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run tests within the process once: they have no client of NATS."""
-    twice = [item for item in items if _is_twice(item)]
-    if twice:
-        items[:] = [item for item in items if item not in twice]
-        config.hook.pytest_deselected(items=twice)
-
-
-def _is_twice(item: pytest.Item) -> bool:
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    within = given.get("make") == "memory" or (
-        "make_memory" in item.fixturenames  # type: ignore[attr-defined]
-        and not {"make", "make_nats", "broker"} & set(item.fixturenames)  # type: ignore[attr-defined]
-    )
-    return within and given.get("each_transport") == "native"
 
 
 Make = Callable[..., Connector]

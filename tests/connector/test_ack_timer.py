@@ -31,7 +31,7 @@ async def test_the_timer_starts_again_if_the_loop_was_blocked(when):
 
     transport = Transport(
         "web.example", broker="", short_circuit=True, creds=None, allow_readable_creds=False,
-        client="native",
+
     )  # fmt: skip
     timer = AckTimer(loop, TIMEOUT, acked, expired.set, transport)
     if when == "before the timer":

@@ -172,7 +172,6 @@ def test_a_long_instance_id_fills_no_cache():
     assert _return_subject.cache_info().currsize == before
 
 
-@pytest.mark.usefixtures("each_transport")
 async def test_requests_that_wait_for_a_blocked_loop_are_bounded(make_nats, monkeypatch):
     monkeypatch.setattr(_server, "_MOST_WAITING", 20)
     shop, web = make_nats(HOST), make_nats("web.example")

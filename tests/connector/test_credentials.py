@@ -15,12 +15,11 @@ import pytest
 from subtrie import Dispatcher
 from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Connector, Request
-from subtrie.connector import _broker_connection as nats_transport
+from subtrie.connector._broker import connection as broker_connection
+from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._codec import write_request
 
 from .nats_server import NatsServer
-
-pytestmark = pytest.mark.usefixtures("each_transport")
 
 PLANE = "p"
 
@@ -113,7 +112,7 @@ async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
             return request.source
 
         async with shop, web, rogue:
-            assert nats_transport.open_connections() == 3, "one for each credentials"
+            assert open_connections() == 3, "one for each credentials"
             url = "https://shop.example/who"
             assert (await web.request("GET", url)).body == b"web.example"
             assert (await rogue.request("GET", url)).body == b"rogue.example"
@@ -147,12 +146,12 @@ async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
             assert shop.metrics.deliveries["nats"] == before + 1
             assert heard == ["web.example", "rogue.example", "rogue.example"]
         unsigned = _connector("other.example", realm.server.url)
-        before_limit, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.5
+        before_limit, broker_connection.CONNECT_LIMIT = broker_connection.CONNECT_LIMIT, 0.5
         try:
             with pytest.raises((ConnectionError, nats.errors.Error)):
                 await unsigned.startup()
         finally:
-            nats_transport.CONNECT_LIMIT = before_limit
+            broker_connection.CONNECT_LIMIT = before_limit
     finally:
         realm.server.stop()
 

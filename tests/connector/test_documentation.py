@@ -7,7 +7,7 @@ from pathlib import Path
 
 import subtrie.connector
 import subtrie.testing
-from subtrie.connector._native import connection, session
+from subtrie.connector._broker import connection, session
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "connector.md").read_text()
 

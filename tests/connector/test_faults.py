@@ -9,13 +9,11 @@ import pytest
 
 from patience import PATIENCE, until
 from subtrie.connector import HTTPError, Request, RequestTimeout
+from subtrie.connector._broker import connection as broker_connection
+from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._envelope import PendingRequest
-from subtrie.connector._native import connection as native
-from subtrie.connector._native.connection import NativeConnection
 
 from .nats_server import NatsServer
-
-pytestmark = pytest.mark.usefixtures("each_transport")
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -75,15 +73,13 @@ async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):
 
 async def test_an_unreachable_server_is_a_clear_error(make_nats):
     server = make_nats(HOST, nats="nats://127.0.0.1:1")
-    from subtrie.connector import _broker_connection as nats_transport
-
-    before, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.3
+    before, broker_connection.CONNECT_LIMIT = broker_connection.CONNECT_LIMIT, 0.3
     try:
         with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1"):
             await server.startup()
     finally:
-        nats_transport.CONNECT_LIMIT = before
-    assert nats_transport.open_connections() == 0
+        broker_connection.CONNECT_LIMIT = before
+    assert open_connections() == 0
 
 
 async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
@@ -280,18 +276,6 @@ async def test_a_handler_that_blocks_the_loop_causes_no_false_404(make):
         assert [answer.json() for answer in answers] == list(range(20))
 
 
-def _fill(connection, patched):
-    """Let a connection take no message more."""
-
-    async def reset(*_: object, **__: object):
-        raise ConnectionResetError("full")
-
-    if isinstance(connection, NativeConnection):
-        patched.setattr(native, "MAX_WAITING", 0)
-    else:
-        patched.setattr(connection.client, "publish", reset)
-
-
 async def test_a_full_connection_fails_at_once(make_nats, monkeypatch):
     """An error at publishing is raised at once, as an ``HTTPError``."""
     web = make_nats("web.example")
@@ -300,7 +284,7 @@ async def test_a_full_connection_fails_at_once(make_nats, monkeypatch):
             await web.request("GET", URL, headers={"X-Large": "x" * 200_000})
         assert refused.value.status == 431
         with monkeypatch.context() as patched:
-            _fill(web._transport.nats, patched)
+            patched.setattr(broker_connection, "MAX_WAITING", 0)
             with pytest.raises(HTTPError, match="publish failed: full") as refused:
                 await web.request("GET", URL)
             assert refused.value.status == 503

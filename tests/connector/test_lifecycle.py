@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from subtrie import AddressError, BusError, Dispatcher, microbus
+from subtrie import AddressError, BusError, Dispatcher, InvalidInput, microbus
 from subtrie.connector import Connector, HTTPError, _settings
-from subtrie.connector import _broker_connection as nats_transport
+from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._credentials import load_credentials
 
 HOST = "shop.example"
@@ -52,7 +52,7 @@ async def test_a_failing_startup_closes_everything(make):
     with pytest.raises(RuntimeError):
         await shop.startup()
     assert len(Dispatcher.shared()) == before
-    assert nats_transport.open_connections() == 0
+    assert open_connections() == 0
     with pytest.raises(RuntimeError):
         await shop.startup()  # it may be tried again
 
@@ -74,7 +74,7 @@ async def test_shutdown_waits_for_running_handlers(make):
         await shop.shutdown()
         assert (await asking).body == b"done"
         await shop.shutdown()  # nothing to do twice
-    assert nats_transport.open_connections() == 0
+    assert open_connections() == 0
 
 
 async def test_a_handler_that_does_not_finish_is_cancelled_and_answered(make):
@@ -165,18 +165,25 @@ def test_variables_choose_transports_and_deployment(monkeypatch):
     assert Connector(HOST).locality == "us-west"
 
 
-def test_a_websocket_takes_nats_py_unless_a_client_is_named(monkeypatch):
-    monkeypatch.delenv("SUBTRIE_TRANSPORT")
-    for url, expected in (
-        ("nats://a:1", "native"),
-        ("tls://a:1,b:2", "native"),
-        ("ws://a:1", "nats-py"),
-        ("nats://a:1, WSS://b:2", "nats-py"),
-    ):
-        assert _settings.client(None, url) == expected
-    assert _settings.client("native", "ws://a:1") == "native"
-    monkeypatch.setenv("SUBTRIE_TRANSPORT", "nats-py")
-    assert _settings.client(None, "nats://a:1") == "nats-py"
+@pytest.mark.parametrize("name", ["nats-py", "Native", "other"])
+def test_there_is_one_client_of_nats(monkeypatch, name):
+    said = f"transport must be 'native', not '{name}': connectors have one client"
+    with pytest.raises(ValueError, match=said):
+        Connector(HOST, transport=name)
+    monkeypatch.setenv("SUBTRIE_TRANSPORT", name)
+    with pytest.raises(ValueError, match=said):
+        Connector(HOST)
+    monkeypatch.setenv("SUBTRIE_TRANSPORT", "native")
+    assert not Connector(HOST, transport="native").running
+
+
+@pytest.mark.parametrize("url", ["ws://bus:80", "nats://a:1, WSS://user:hunter2@b:2"])
+def test_a_websocket_is_refused_where_the_connector_is_made(url):
+    with pytest.raises(InvalidInput, match="begin it with nats:// or tls://") as caught:
+        Connector(HOST, nats=url)
+    assert caught.value.reason == "broker-scheme"
+    assert "hunter2" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.requirement("S0-122", "S0-123")
@@ -229,7 +236,7 @@ async def test_one_connection_for_each_distinct_credentials(make_nats, tmp_path)
     one, two, three = make_nats("a.example"), make_nats("b.example"), make_nats("c.example")
     file = tmp_path / "c.example_nats.creds"
     async with one, two:
-        assert nats_transport.open_connections() == 1
+        assert open_connections() == 1
         file.write_text("not asked for by this server\n")
         file.chmod(0o600)
         assert (
@@ -238,8 +245,8 @@ async def test_one_connection_for_each_distinct_credentials(make_nats, tmp_path)
         )
         file.unlink()
         async with three:
-            assert nats_transport.open_connections() == 1
-    assert nats_transport.open_connections() == 0
+            assert open_connections() == 1
+    assert open_connections() == 0
 
 
 def test_the_default_plane_is_the_fixtures(plane):
@@ -275,7 +282,7 @@ async def test_startup_and_hooks_have_a_time_limit(make, monkeypatch):
     with pytest.raises(TimeoutError):
         await shop.shutdown()
     assert (stopped, shop.running) == ([1, 1], False)
-    assert nats_transport.open_connections() == 0
+    assert open_connections() == 0
 
 
 async def test_without_a_setting_a_hook_has_24_seconds_at_shutdown(make_memory, monkeypatch):

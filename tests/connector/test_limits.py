@@ -118,7 +118,7 @@ class Stranger:
         return found
 
 
-async def test_a_received_request_over_the_limits_is_answered(make_nats, plane, each_transport):
+async def test_a_received_request_over_the_limits_is_answered(make_nats, plane):
     shop, seen = make_nats(HOST), []
     shop.endpoint("GET", "/order/{id...}")(lambda request: seen.append(request.url))
     to = ("Microbus-From-Id: id-stranger", "Microbus-Msg-Id: AAAAAAAA", "Microbus-Op-Code: Req")

@@ -17,7 +17,7 @@ from engines import ENGINES
 from subtrie import WireError
 from subtrie._core import engine as _engine
 from subtrie.connector import Connector
-from subtrie.connector._native.session import Session
+from subtrie.connector._broker.session import Session
 
 SUBJECT = "p.safe.443.web_example.shop_example._.POST.x"
 HEAD = (

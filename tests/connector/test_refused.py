@@ -8,18 +8,17 @@ import logging
 import pytest
 
 from subtrie import BusError
-from subtrie.connector import AckTimeout, Connector, HTTPError, _broker_connection
-from subtrie.connector._broker_errors import (
+from subtrie.connector import AckTimeout, Connector, HTTPError
+from subtrie.connector._broker import connection as broker_connection
+from subtrie.connector._broker.errors import (
     explained,
-    is_authorization,
     publish_rules,
     refuses_connection,
+    refuses_credentials,
     violation,
 )
 
 from .nats_server import NatsServer
-
-pytestmark = pytest.mark.usefixtures("each_transport")
 
 SENDS = ["p.safe.443.shop_example.stock_example.*.GET.level", "p.safe.888.shop_example.>"]
 HEARS = ["p.safe.*.*.shop_example.>", "p.reply._.*.shop_example.*", "p.safe.888.*.all.>"]
@@ -189,10 +188,10 @@ async def test_no_password_is_shown(server, tmp_path):
 
 async def test_refused_credentials_are_told_at_once(server, monkeypatch):
     # It is not tried again: that would outlast the test.
-    monkeypatch.setattr(_broker_connection, "CONNECT_LIMIT", 600)
+    monkeypatch.setattr(broker_connection, "CONNECT_LIMIT", 600)
     with pytest.raises(ConnectionError, match=r"(?i)authorization violation") as caught:
         await Connector("x.example", nats=server.url, plane="p").startup()
-    assert is_authorization(caught.value)
+    assert refuses_credentials(caught.value)
     assert refuses_connection(caught.value)
 
 
@@ -231,7 +230,7 @@ def test_the_errors_of_the_broker_are_told_apart():
         "nats: 'stale connection'": None,
     }  # fmt: skip
     for text, expected in texts.items():
-        assert violation(Exception(text)) == expected
+        assert violation(text) == expected
 
 
 def test_the_nearest_rule_is_named():

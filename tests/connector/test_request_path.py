@@ -16,7 +16,7 @@ from patience import PATIENCE
 from subtrie import Subject, engine
 from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Request
-from subtrie.connector._broker_connection import AckTimes
+from subtrie.connector._broker.acknowledging import AckTimes
 from subtrie.connector._codec import read_response, write_request
 
 HOST = "shop.example"

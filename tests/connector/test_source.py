@@ -17,8 +17,6 @@ from subtrie.connector._transport import InProcessTransport
 
 from .recording import messages
 
-pytestmark = pytest.mark.usefixtures("each_transport")
-
 HOST = "shop.example"
 
 

@@ -11,13 +11,12 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector
-from subtrie.connector import _broker_connection as nats_transport
+from subtrie.connector._broker import connection as broker_connection
+from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._credentials import load_credentials
 
 from .certificates import Authority
 from .nats_server import NatsServer
-
-pytestmark = pytest.mark.usefixtures("each_transport")
 
 HOST = "shop.example"
 
@@ -67,11 +66,11 @@ async def test_services_with_the_same_files_share_a_connection(server, authority
     a, b, c = (_connector(f"{name}.example", server, plane) for name in "abc")
     c.endpoint("GET", "/")(lambda: "over TLS")
     async with c:
-        assert nats_transport.open_connections() == 1
+        assert open_connections() == 1
         async with a:
-            assert nats_transport.open_connections() == 2
+            assert open_connections() == 2
             async with b:
-                assert nats_transport.open_connections() == 2
+                assert open_connections() == 2
                 lines = [each._transport.nats for each in (a, b, c)]
                 assert lines[0] is lines[1] is not lines[2]
                 assert all(_cipher(each) for each in lines)
@@ -79,9 +78,9 @@ async def test_services_with_the_same_files_share_a_connection(server, authority
                     assert (await each.request("GET", "https://c.example/")).body == b"over TLS"
             # b has left, its connection is still a's
             assert (await a.request("GET", "https://c.example/")).body == b"over TLS"
-            assert nats_transport.open_connections() == 2
-        assert nats_transport.open_connections() == 1
-    assert nats_transport.open_connections() == 0
+            assert open_connections() == 2
+        assert open_connections() == 1
+    assert open_connections() == 0
 
 
 @pytest.mark.requirement("S0-122", "S0-123")
@@ -127,7 +126,7 @@ async def test_a_client_without_a_trusted_certificate_is_refused(
     stranger.vouch("b.example", tmp_path / "b.example_cert.pem", tmp_path / "b.example_key.pem")
     with pytest.raises(ConnectionError):
         await _connector("b.example", server, plane).startup()
-    assert nats_transport.open_connections() == 0
+    assert open_connections() == 0
 
 
 async def test_a_server_that_the_authority_does_not_know_is_not_trusted(
@@ -136,7 +135,7 @@ async def test_a_server_that_the_authority_does_not_know_is_not_trusted(
     another = Authority("another")
     another.write(tmp_path / f"{HOST}_ca.pem")
     # It is not tried again: that would outlast the test.
-    monkeypatch.setattr(nats_transport, "CONNECT_LIMIT", 600)
+    monkeypatch.setattr(broker_connection, "CONNECT_LIMIT", 600)
     with pytest.raises(ConnectionError, match="certificate"):
         await _connector(HOST, server, plane).startup()
 

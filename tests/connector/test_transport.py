@@ -13,7 +13,7 @@ from subtrie.connector._transport import Transport
 def transport(broker: str, *, short_circuit: bool = True) -> Transport:
     return Transport(
         "shop.example", broker=broker, short_circuit=short_circuit, creds=None,
-        allow_readable_creds=False, client="native",
+        allow_readable_creds=False,
     )  # fmt: skip
 
 

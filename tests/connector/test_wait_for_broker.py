@@ -9,17 +9,16 @@ import pytest
 
 from patience import PATIENCE
 from subtrie import InvalidInput
-from subtrie.connector import Connector, _broker_connection
+from subtrie.connector import Connector
+from subtrie.connector._broker import connection as broker_connection
 
 from .nats_server import NatsServer
 
 HOST, URL = "shop.example", "https://shop.example"
 
 
-async def test_startup_waits_for_a_broker_that_is_not_up_yet(
-    tmp_path, caplog, each_transport, monkeypatch
-):
-    monkeypatch.setattr(_broker_connection, "CONNECT_LIMIT", 0.3)
+async def test_startup_waits_for_a_broker_that_is_not_up_yet(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(broker_connection, "CONNECT_LIMIT", 0.3)
     caplog.set_level(logging.INFO, "subtrie.connector")
     server = NatsServer(tmp_path).start()
     server.stop()
@@ -64,7 +63,7 @@ async def test_arguments_that_cannot_be_meant_are_refused(make_memory):
             Connector(HOST, plane="p", nats=url)
         assert refused.value.reason == "broker-scheme"
         assert "secret" not in str(refused.value)
-    for url in ("localhost:4222", "nats://a:1, nats://b:1", "TLS://a:1", "wss://a"):
+    for url in ("localhost:4222", "nats://a:1, nats://b:1", "TLS://a:1"):
         Connector(HOST, plane="p", nats=url)
     shop = make_memory(HOST)
     with pytest.raises(TypeError, match="takes an Event"):

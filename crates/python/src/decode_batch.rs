@@ -18,7 +18,7 @@ use subtrie_columns::{decode_columns, decoded_fields};
 ///
 /// `batch[i]` has the keys `kind`, `plane`, `trust`, `port`, `source`, `host`, `slot`, `method`,
 /// `path` and `reason`, or those that were asked for, or is None if the input was null.
-#[pyclass(frozen, module = "subtrie._subtrie")]
+#[pyclass(frozen, module = "subtrie")]
 pub struct Batch(StructArray);
 
 /// Decode a column: an Arrow string array, a stream of them, or an iterable of `str`.

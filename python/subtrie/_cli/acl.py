@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from .._nats.duration import readable_duration
+from .._core.duration import readable_duration
 from .._nats.jwt import utc_text
 from ..acl import Permissions, ResponseLimit
 from ..acl._lint import jwt_size

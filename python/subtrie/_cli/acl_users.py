@@ -10,8 +10,8 @@ import click
 from rich.text import Text
 
 from .._core import engine
+from .._core.duration import readable_duration
 from .._core.errors import SubtrieError
-from .._nats.duration import readable_duration
 from ..acl import Permissions
 from ..acl._entitlement import entitlement
 from ..acl._microbus import about_microbus

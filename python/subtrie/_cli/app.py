@@ -25,7 +25,6 @@ COMMANDS = {
     "run": "Run the connectors of a Python module.",
     "call": "Send a request over the bus, and print the response.",
     "conformance": "Run conformance vectors against an engine.",
-    "bench": "Write synthetic traffic with a known answer.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -133,7 +133,7 @@ def audit(
         import pyarrow  # noqa: F401
 
         from ..spark import SessionNeededError, SparkStartError
-        from ..spark._runs.expectations import failures, read_expectations
+        from ..spark._results.expectations import failures, read_expectations
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
     if master is not None and remote is not None:
@@ -152,7 +152,7 @@ def audit(
         _check_plane(plane)
     from ..spark import audit as run
     from ..spark import write_lake
-    from ..spark._runs.lake import check_lake
+    from ..spark._results.lake import check_lake
     from ..spark._sessions.failure import failure_text, was_interrupted
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
@@ -277,7 +277,7 @@ def _bad(message: str) -> Any:
 
 def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files of paths, directories and shell patterns, or exit with 2."""
-    from ..spark._sources.log_files import log_files
+    from ..spark._readers.log_files import log_files
 
     try:
         return tuple(log_files(paths))
@@ -287,8 +287,8 @@ def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def _size(path: str) -> int:
     """Return the size of a log that has lines of nats-server, or exit with 2."""
-    from ..spark._sources.log_files import input_kind, log_size
-    from ..spark._sources.log_reader import holds_server_lines
+    from ..spark._readers.log_files import input_kind, log_size
+    from ..spark._readers.log_reader import holds_server_lines
 
     try:
         size = log_size(path)
@@ -303,7 +303,7 @@ def _size(path: str) -> int:
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
     """Refuse a log that is given twice: it would count as two brokers with the same traffic."""
-    from ..spark._sources.log_files import resolve_path
+    from ..spark._readers.log_files import resolve_path
 
     seen: set[str] = set()
     for path in logs:

@@ -139,8 +139,8 @@ def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> in
         tables: The tables that must be empty.
         logs: The inputs.
     """
-    from ..spark._runs.verdict import failing, not_read
-    from ..spark._sources.log_files import input_kind
+    from ..spark._readers.log_files import input_kind
+    from ..spark._results.verdict import failing, not_read
 
     found = failing(result, tables)
     if found:

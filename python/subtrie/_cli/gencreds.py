@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from .._core.duration import parse_duration
 from .._core.errors import SubtrieError
-from .._nats.duration import parse_duration
 from .._nats.nkey import fresh_seed, holds_seed, seed_in, seed_of
 from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions

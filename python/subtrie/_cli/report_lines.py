@@ -33,7 +33,7 @@ def lines(
     """
     try:
         from ..spark import open_audit
-        from ..spark._runs.row_lines import row_lines
+        from ..spark._results.row_lines import row_lines
 
         found = False
         for line in row_lines(open_audit(run), table, keys, logs):

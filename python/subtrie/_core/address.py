@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple, Self
 
-from .._nats.ports import DANGER
 from . import engine
 from .errors import refusal
+from .ports import DANGER
 
 
 class Target(NamedTuple):

@@ -330,3 +330,4 @@ def _all_names() -> dict[str, Any]:
 globals().update(
     {name: value for name, value in _all_names().items() if name not in ("Parser", "SubjectTrie")}
 )
+__all__ = list(_native.__all__)

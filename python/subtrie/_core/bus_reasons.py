@@ -39,7 +39,8 @@ BUS: dict[str, Reason] = {
     "timeout-type": Reason("it is not a number", "give the seconds as a number"),
     "json-and-body": Reason("both json and body are given", "give one of them"),
     "broker-scheme": Reason(
-        "it is not a URL of NATS", "begin it with nats://, tls://, ws:// or wss://"
+        "it is not a URL that connectors use",
+        "begin it with nats:// or tls://; a WebSocket (ws://, wss://) is not supported",
     ),
     "malformed": Reason("the payload is not an HTTP/1.1 message", "send one complete message"),
     "header-name": Reason("not a valid header name", "use letters, digits and '-'"),

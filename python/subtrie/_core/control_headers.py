@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .._nats.duration import format_duration, parse_duration
+from .duration import format_duration, parse_duration
 
 PREFIX = "Microbus-"
 BAGGAGE = "Microbus-Baggage-"

@@ -102,6 +102,8 @@ class Dispatcher(Generic[M]):
         1
     """
 
+    __module__ = "subtrie"  # which imports it when it is first used
+
     def __init__(self, *, dialect: Dialect = "strict") -> None:
         self._dialect: Dialect = dialect
         self._trie: SubjectTrie[HandlerSubscription[M]] = engine.SubjectTrie(dialect=dialect)

@@ -35,6 +35,8 @@ class Explanation:
     It is true if a subscription matches.
     """
 
+    __module__ = "subtrie"  # which imports it when it is first used
+
     subject: Subject
     matches: tuple[Subscription, ...]
     nearest: tuple[NearMiss, ...]

@@ -9,7 +9,7 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from .._core.errors import refusal
-from .ports import HTTP, HTTPS
+from .._core.ports import HTTP, HTTPS
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@")  # what Go leaves unescaped in a path

@@ -3,6 +3,7 @@
 Importing this package imports nothing optional.
 """
 
+from .._core.public_names import publish
 from ._both_models import decided
 from ._comparison import Comparison, Diff, Grant, Witness
 from ._decision import Decision
@@ -33,3 +34,5 @@ __all__ = [
     "decided",
     "narrowed",
 ]
+
+publish(globals())

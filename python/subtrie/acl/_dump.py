@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .._core.duration import compact_duration
 from .._core.errors import refusal
-from .._nats.duration import compact_duration
 from ._rule_sets import RuleSets
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")

@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator
 
 from .._core import engine
+from .._core.ports import DANGER as DANGER_PORT
 from .._core.subject import Subject
 from .._nats.jwt import utc_text
 from .._nats.limits import CONTROL_LINE
-from .._nats.ports import DANGER as DANGER_PORT
 from .._nats.reserved_subjects import INBOX
 from ._broker_model import bounding_deny
 from ._comparison import VERBS, danger_in

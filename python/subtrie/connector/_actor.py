@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .._core.control_headers import ACTOR
 from .._core.errors import SubtrieError
-from .._nats.ports import CONTROL
+from .._core.ports import CONTROL
 from ._claims import Claims, flattened
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope

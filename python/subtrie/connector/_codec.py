@@ -11,6 +11,7 @@ its body. One payload is one message: bytes after its end are refused.
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, NoReturn
 from urllib.parse import quote
 
@@ -72,6 +73,17 @@ def read_request(data: bytes) -> RequestEnvelope:
     request = RequestEnvelope(method, text, decode_path(path), query, body)
     request.headers = Headers.of(values)
     return request
+
+
+def check_installed() -> None:
+    """Raise ``ImportError``, with the line to type, if a package that messages may need is missing.
+
+    Checked before the first message: most are read without it.
+    """
+    if find_spec("h11") is None:
+        raise ImportError(
+            "messages from a broker need h11: pip install 'subtrie[connector]'", name="h11"
+        )
 
 
 def _parsed_request(data: bytes) -> tuple[str, str, HeaderValues, bytes]:

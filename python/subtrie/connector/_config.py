@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .._core.errors import SubtrieError, refusal
-from .._nats.ports import CONTROL
+from .._core.ports import CONTROL
 from ._client import RequestClient
 from ._errors import AckTimeout, HTTPError
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from .._nats.ports import CONTROL
+from .._core.ports import CONTROL
 from ._config import Values, read_config_files, value_of
 from ._connector import Connector
 from ._errors import HTTPError

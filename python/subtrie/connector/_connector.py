@@ -68,13 +68,12 @@ class Connector:
         configurator: ``required``: on a broker, and not in ``TESTING``, a declared value must come
             from somewhere: this argument, the variable ``<HOST>_<NAME>``, ``config.yaml``, or the
             service ``configurator.core``. ``optional``: a warning, and the default.
-        transport: The client that connects to the broker: ``native`` for subtrie's own, which
-            acknowledges requests as it reads them, or ``nats-py``, the default for WebSockets.
+        transport: ``native``, the one client of NATS; a later release takes no such argument.
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
-        InvalidInput: The URL of the broker has a scheme that is not one of NATS.
-        ValueError: The deployment is not one of the four, or the transport not one of the two.
+        InvalidInput: The URL of the broker has a scheme other than ``nats`` and ``tls``.
+        ValueError: The deployment is not one of the four, or the transport is not ``native``.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Connector:
         round_trip: float | None = None,
         config: Mapping[str, str] | None = None,
         configurator: Literal["required", "optional"] = "required",
-        transport: Literal["native", "nats-py"] | None = None,
+        transport: Literal["native"] | None = None,
     ) -> None:
         if configurator not in ("required", "optional"):
             raise ValueError(f"configurator is 'required' or 'optional', not {configurator!r}")
@@ -117,6 +116,7 @@ class Connector:
             max_fragments=max_fragments,
             max_at_work=max_at_work,
         )
+        _settings.check_transport(transport)
         broker = _settings.broker(nats, short)
         self._transport = Transport(
             host,
@@ -124,7 +124,6 @@ class Connector:
             short_circuit=short,
             creds=creds,
             allow_readable_creds=allow_readable_creds,
-            client=_settings.client(transport, broker),
         )
         self._client = RequestClient(self._runtime, self._transport)
         self._server = RequestServer(self._runtime, self._transport)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core import control_headers
 from .._core.errors import SubtrieError
-from .._nats.ports import CONTROL
+from .._core.ports import CONTROL
 from ._actor import ActorVerifier
 from ._claims import flattened
 from ._client import RequestClient

@@ -15,7 +15,6 @@ import os
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from .._core.errors import refusal
 from .._nats.creds_file import format_creds, jwt_in_creds
@@ -47,22 +46,6 @@ class Credentials:
     digest: str = ""
     from_variables: bool = False
     creds_file: Path | None = field(default=None, repr=False)
-
-    def options(self) -> dict[str, Any]:
-        """Return the arguments for ``nats.connect``."""
-        options: dict[str, Any] = {}
-        if self.creds:
-            from nats.aio.client import RawCredentials
-
-            options["user_credentials"] = RawCredentials(self.creds)
-        if self.user and self.password:
-            options |= {"user": self.user, "password": self.password}
-        if self.token:
-            options["token"] = self.token
-        context = self.tls_context()
-        if context is not None:
-            options["tls"] = context
-        return options
 
     def tls_context(self) -> ssl.SSLContext | None:
         """Return the certificates for TLS; None if there are none."""

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from .. import microbus
 from .._core.errors import refusal
+from .._core.ports import EVENTS
 from .._nats.path_template import path_argument
-from .._nats.ports import EVENTS
 from ._arguments import Arguments, check_path_names, takes_request_only
 from ._claims import Claims
 from ._envelope import ResponseEnvelope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from .. import microbus
-from .._nats.ports import EVENTS
+from .._core.ports import EVENTS
 
 Payload = TypeVar("Payload")
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from .. import microbus
 from .._core.errors import refusal
 from . import _settings
-from ._broker_errors import refuses_connection
+from ._broker.errors import refuses_connection
 from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration

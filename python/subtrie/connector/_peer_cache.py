@@ -14,7 +14,7 @@ from functools import cached_property
 
 from .._core import control_headers
 from .._core.errors import SubtrieError
-from .._nats.ports import CONTROL
+from .._core.ports import CONTROL
 from ._client import RequestClient
 from ._endpoint import OWN, Endpoint
 from ._errors import HTTPError

@@ -19,7 +19,6 @@ from functools import partial
 
 from .._core import control_headers
 from .._core.errors import SubtrieError, refusal
-from ._broker_errors import is_told
 from ._codec import read_response
 from ._envelope import PendingRequest, ResponseEnvelope
 from ._errors import HTTPError, PublishRefused, RequestTimeout, made_here, read_error
@@ -275,7 +274,7 @@ class ResponseReceiver:
             subject: The subject as the broker's client tells it.
         """
         for call in list(self.waiting.values()):
-            if is_told(call.subject, subject):
+            if call.subject == subject:
                 why = self._transport.why_refused(call.subject)
                 call.fail_threadsafe(PublishRefused(why))
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable
 
 from .._core.errors import BusError
 from . import _settings
-from ._broker_errors import is_authorization
+from ._broker.errors import refuses_credentials
 from ._connector import Connector
 
 logger = logging.getLogger("subtrie.connector")
@@ -88,7 +88,7 @@ def run(*connectors: Connector) -> None:
 
 def _missing_creds(error: BaseException, connectors: Iterable[Connector]) -> str:
     """Return which creds files were looked for, if the broker wants some and none is there."""
-    if not is_authorization(error):
+    if not refuses_credentials(error):
         return ""
     names = [*(f"{each.host}_nats.creds" for each in connectors), "nats.creds"]
     if any(os.path.exists(name) for name in names):

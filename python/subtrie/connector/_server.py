@@ -20,7 +20,7 @@ from functools import partial
 
 from .._core import control_headers
 from .._core.errors import SubtrieError, refusal
-from ._broker_connection import Acknowledging
+from ._broker.acknowledging import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope

@@ -10,10 +10,9 @@ from .._core.plane import default_plane
 from ._cloud_locality import cloud_of
 from ._env_files import env_files
 
-_SCHEMES = ("nats", "tls", "ws", "wss")
+_SCHEMES = ("nats", "tls")
 DEFAULT_URL = "nats://127.0.0.1:4222"
 _LOCAL = ("/127.0.0.1:", "/0.0.0.0:", "/localhost:")
-CLIENTS = ("native", "nats-py")
 DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 
@@ -82,7 +81,7 @@ def broker(given: str | None, short: bool) -> str:
     """Return the URL of the broker; empty for none, which needs the short circuit.
 
     Raises:
-        InvalidInput: A server has a scheme that is not one of NATS.
+        InvalidInput: A server has a scheme other than ``nats`` and ``tls``.
     """
     url = variable("MICROBUS_NATS") if given is None else given
     for server in url.split(","):
@@ -92,23 +91,19 @@ def broker(given: str | None, short: bool) -> str:
     return url or ("" if short else DEFAULT_URL)
 
 
-def client(given: str | None, url: str) -> str:
-    """Return the NATS client that connects: ``native`` unless ``SUBTRIE_TRANSPORT`` says other.
-
-    A WebSocket needs ``nats-py``.
+def check_transport(given: str | None) -> None:
+    """Check what ``transport=`` or ``SUBTRIE_TRANSPORT`` asks for; there is one client of NATS.
 
     Args:
-        given: The name of the client, or None.
-        url: The URL of the broker.
+        given: The connector's argument, or None.
 
     Raises:
-        ValueError: The name is neither ``native`` nor ``nats-py``.
+        ValueError: It is not ``native``.
     """
-    websocket = any(each.strip().lower().startswith(("ws://", "wss://")) for each in url.split(","))
-    name = given or variable("SUBTRIE_TRANSPORT") or CLIENTS[1 if websocket else 0]
-    if name not in CLIENTS:
-        raise ValueError(f"transport must be {' or '.join(CLIENTS)}, not {name!r}")
-    return name
+    # One release refuses the other name that was possible; then the argument goes.
+    name = given or variable("SUBTRIE_TRANSPORT")
+    if name not in ("", "native"):
+        raise ValueError(f"transport must be 'native', not {name!r}: connectors have one client")
 
 
 def debugging() -> bool:

@@ -24,20 +24,14 @@ from typing import Any
 
 from .._core.dispatcher import Dispatcher, HandlerSubscription
 from .._core.errors import refusal
-from ._broker_connection import (
-    Acknowledging,
-    BrokerConnection,
-    PayloadReceiver,
-    all_connections,
-    connect,
-)
-from ._broker_errors import Violation, explained, publish_rules
-from ._codec import write_message
+from ._broker.acknowledging import Acknowledging
+from ._broker.connection import PayloadReceiver
+from ._broker.errors import Violation, explained, publish_rules
+from ._broker.shared import SharedConnection, all_connections, connect
+from ._codec import check_installed, write_message
 from ._credentials import load_credentials
 from ._envelope import Envelope
 from ._errors import HTTPError
-from ._native.connection import NativeConnection
-from ._nats import NatsConnection
 
 #: Takes a subject and a message of its own; returns False once its connector has stopped.
 MessageReceiver = Callable[[str, Any], bool]
@@ -55,11 +49,6 @@ _LOCAL_ROUND_TRIP = 0.01  # seconds
 _HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 
 _open: weakref.WeakSet[Transport] = weakref.WeakSet()
-
-_CONNECTIONS: dict[str, type[BrokerConnection]] = {
-    "native": NativeConnection,
-    "nats-py": NatsConnection,
-}
 
 
 class InProcessTransport:
@@ -132,7 +121,6 @@ class Transport:
         short_circuit: Whether messages within the process bypass the broker.
         creds: The creds file, or None.
         allow_readable_creds: Accept secret files that other users of the machine may read.
-        client: ``native`` or ``nats-py``.
 
     Attributes:
         in_process: The transport in process while the connector runs, or None.
@@ -149,26 +137,23 @@ class Transport:
         short_circuit: bool,
         creds: str | os.PathLike[str] | None,
         allow_readable_creds: bool,
-        client: str,
     ) -> None:
         self.host, self.broker, self.short_circuit = host, broker, short_circuit
         self._creds, self._allow_readable_creds = creds, allow_readable_creds
         self.in_process: InProcessTransport | None = None
-        self.nats: BrokerConnection | None = None
-        self._connection = _CONNECTIONS[client]
+        self.nats: SharedConnection | None = None
         self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
         self._watchers: list[Watcher] = []
         self._rules: tuple[str, ...] | None = None
         self._creds_file: Path | None = None
-        self._patterns: dict[str, str] = {}  # as subscribed, by themselves and in lower case
         #: Subscriptions that the broker refused.
         self.refused: set[str] = set()
-        #: Called with the subject of a publish that the broker refused, as its client tells it.
+        #: Called with the subject of a publish that the broker refused.
         self.on_refused: Callable[[str], None] | None = None
 
     def _on_violation(self, found: Violation) -> None:
         if found.verb == "subscribe":
-            self.refused.add(self._patterns.get(found.subject, found.subject))
+            self.refused.add(found.subject)
         elif self.on_refused is not None:
             self.on_refused(found.subject)
 
@@ -198,10 +183,12 @@ class Transport:
             BusError: There is no transport, the creds are refused, or the server's limit on
                 messages is too small.
             ConnectionError: The broker does not answer.
+            ImportError: A package of the extra ``connector`` is missing.
         """
         if not (self.short_circuit or self.broker):
             raise refusal("BusError", "no-transport", False, field="short_circuit")
         if self.broker:
+            check_installed()
             credentials = load_credentials(
                 self.broker,
                 self.host,
@@ -214,7 +201,7 @@ class Transport:
                     "MICROBUS_NATS_USER_JWT is deprecated: use the file %s_nats.creds",
                     self.host,
                 )
-            self.nats = await connect(self._connection, credentials, self.host)
+            self.nats = await connect(credentials, self.host)
             self._rules = publish_rules(credentials.creds)
             self._creds_file = credentials.creds_file
             self.nats.on_violation.append(self._on_violation)
@@ -257,8 +244,6 @@ class Transport:
         if self.nats is not None:
             if self._watchers:  # they see every message, acknowledgements too
                 on_payload, acknowledging = self._watched(on_payload), None
-            for pattern in map(str, patterns):
-                self._patterns[pattern] = self._patterns[pattern.lower()] = pattern
             remotes = await self.nats.subscribe(patterns, queue, on_payload, acknowledging)
         made = [
             Registration(pattern, queue, None, remote)

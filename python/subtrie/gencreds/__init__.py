@@ -5,6 +5,7 @@ that just suffice; ``sign`` and ``write`` make a creds file of them. Importing t
 nothing optional.
 """
 
+from .._core.public_names import publish
 from ._rules import rule, rules
 from ._scan import scan
 from ._service import EndpointUse, Note, RawSubject, Service, UnresolvedCall
@@ -14,3 +15,5 @@ from ._size import Plan, plan
 __all__ = [ "Creds", "EndpointUse", "Note", "Plan", "RawSubject", "Service",
     "UnresolvedCall", "plan", "rule", "rules", "scan", "sign", "write", "write_all",
 ]  # fmt: skip
+
+publish(globals())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._nats.ports import CONTROL as CONTROL_PORT
-from .._nats.ports import EVENTS as EVENT_PORT
+from .._core.ports import CONTROL as CONTROL_PORT
+from .._core.ports import EVENTS as EVENT_PORT
 
 #: Methods with a URL or a route, by the name of that argument.
 CALLS = {"request": "url", "publish": "url"}

@@ -14,8 +14,8 @@ from pathlib import Path
 from .._core import engine as _engine
 from .._core.errors import refusal
 from .._core.file_errors import file_error
+from .._core.ports import CONTROL, DANGER
 from .._core.rule_engine import RuleEngine
-from .._nats.ports import CONTROL, DANGER
 from ..acl import Permissions
 from ..acl._place import Place
 from ._service import EndpointUse, RawSubject, Service

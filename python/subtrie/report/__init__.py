@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 
+from .._core.public_names import publish
 from ._content import Finding, Report
 from ._html import to_html
 from ._markdown import to_markdown
@@ -28,3 +29,5 @@ __all__ = [
     "to_json",
     "to_markdown",
 ]
+
+publish(globals())

@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
-from ..spark._runs.row_lines import key_text
+from ..spark._results.row_lines import key_text
 from ..spark._schema import TABLE_KEYS
 from ._content import Finding
 from ._rows import earliest, latest, rows_of, time_text

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._core.public_names import publish
 from ._answer_functions import (
     at,
     flows,
@@ -25,20 +26,20 @@ from ._answer_tables import SessionNeededError
 from ._answers.adoption import proposed_permissions
 from ._answers.questions import Questions, load_code, load_rules
 from ._answers.selection import Selection
-from ._audit.pipeline import Audit, audit
-from ._audit.stream import audit_stream, open_audit
 from ._decode import decode
 from ._match import match
-from ._runs.lake import write_lake
-from ._runs.run_difference import run_difference
+from ._pipeline import Audit, audit
+from ._results.lake import write_lake
+from ._results.run_difference import run_difference
+from ._results.verdict import verdict
 from ._runs.run_folder import OutputFolderError
-from ._runs.verdict import verdict
 from ._schema import ANSWERS, EVENTS, TABLES
 from ._sessions.carried import register_source
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
 from ._sessions.ship import ship
 from ._sources.payload_heads import payload_heads
+from ._stream import audit_stream, open_audit
 from ._table_functions import (
     call_graph,
     claimed_users,
@@ -129,3 +130,5 @@ __all__ = [
     "violations",
     "write_lake",
 ]
+
+publish(globals())

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
+from ._readers.log_files import input_kind
 from ._runs.run_folder import More, table_bytes
 from ._schema import EVENTS, arrow_schema
-from ._sources.log_files import input_kind
 from ._sources.payload_heads import check_logs, payload_heads
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def answers_so_far(
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
         from pyspark.sql import functions as F
 
-        from ._sources.growing_log import files_of
+        from ._readers.growing_log import files_of
 
         if questions.automatic and (summary["planes"] or not summary["operations"]):
             return ()

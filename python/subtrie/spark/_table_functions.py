@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ._audit.merge import merged
-from ._audit.pipeline import event_facts
 from ._audit.traffic import facts_for_driver, partial_rows, read_traffic
+from ._pipeline import event_facts
 from ._schema import TABLE_COLUMNS, spark_schema
 
 if TYPE_CHECKING:

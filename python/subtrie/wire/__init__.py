@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.engine import Op, Parser
 from .._core.errors import WireError
+from .._core.public_names import publish
 from . import capture, cluster, conversation, log, monitor, streaming
 from ._connection_options import ConnectionOptions, classify_options
 from ._operation_reader import (
@@ -52,3 +53,5 @@ __all__ = [
     "read_records",
     "streaming",
 ]
+
+publish(globals())

@@ -91,6 +91,8 @@ class Tap:
         OSError: The address cannot be bound (on entering the context).
     """
 
+    __module__ = "subtrie.wire"  # which imports it when it is first used
+
     def __init__(
         self,
         *,

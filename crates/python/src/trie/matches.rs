@@ -28,7 +28,7 @@ use subtrie_columns::{LookupSource, Offsets as Counts, match_columns};
 /// (least bit first): it is 0 for a null and for a row that is not a valid subject, which match
 /// nothing. The Arrow C interface gives `list<int32>`, null for a row that is not valid. Values of
 /// subscriptions removed afterwards are still returned.
-#[pyclass(frozen, module = "subtrie._subtrie")]
+#[pyclass(frozen, module = "subtrie")]
 pub struct Matches {
     rows: usize,
     offsets: Offsets,

@@ -25,7 +25,7 @@ use subtrie::trie::{Index, Scratch, SubscriptionRef};
 /// that is not valid raises `PatternError`, a subject `SubjectError`, a queue name `InvalidName`, an
 /// argument that is not a `str` `TypeError`; then nothing has changed. Safe with threads and fork.
 // M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
-#[pyclass(frozen, module = "subtrie._subtrie", weakref)]
+#[pyclass(frozen, module = "subtrie", weakref)]
 pub struct SubjectTrie {
     pub(super) builder: StateBuilder,
     pub(super) given: BoundsOverride,

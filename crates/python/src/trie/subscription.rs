@@ -15,7 +15,7 @@ use subtrie::grammar::Dialect;
 /// A pattern, its value, and the queue group of which the value is a member, if any.
 ///
 /// Immutable, and equal only to itself.
-#[pyclass(frozen, module = "subtrie._subtrie", weakref)]
+#[pyclass(frozen, module = "subtrie", weakref)]
 pub struct Subscription(OnceLock<Fields>);
 
 /// The parts of a subscription.

@@ -11,7 +11,7 @@ use subtrie_nats::wire::{self, Conn, Fields, Kind, Rsid, Span};
 /// A parsed operation. Parts that it does not have are None.
 // `freelist`: operations are created and dropped by the hundred; without a free list the interpreter
 // returns their memory to the system and requests it again for every piece of the stream.
-#[pyclass(frozen, freelist = 1024, module = "subtrie._subtrie")]
+#[pyclass(frozen, freelist = 1024, module = "subtrie.wire")]
 pub struct Op {
     conn: Conn,
     kind: Kind,

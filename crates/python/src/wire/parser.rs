@@ -19,7 +19,7 @@ const NO_PAYLOAD_LIMIT: usize = 999_999_999;
 const NO_GATEWAY: &str = "; the gateway protocol, between clusters, is not covered";
 
 /// A parser of one direction of one connection, without I/O.
-#[pyclass(module = "subtrie._subtrie")]
+#[pyclass(module = "subtrie.wire")]
 pub struct Parser {
     core: wire::Parser,
     conn: Conn,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..._core.duration import parse_duration
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import Mistakes, file_error
-from ..._nats.duration import parse_duration
 from .config_parser import Node
 
 #: Types of values: any, text, flag, number, and durations in three spellings.

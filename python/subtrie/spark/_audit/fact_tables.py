@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._sources.log_reader import native
+from .._readers.log_reader import native
 from .fact_kinds import KEYS, complete, fact_schema
 from .fact_rows import BUCKETS, FOR_DRIVER, batches_of, fact_rows, in_buckets, rows_in
 from .rows import add_up

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from .._readers.log_reader import native
 from .._schema import arrow_type
-from .._sources.log_reader import native
 from .fact_kinds import FACTS, HOP, KEYS, complete
 from .fact_rows import BUCKETS
 from .fact_tables import FactTables

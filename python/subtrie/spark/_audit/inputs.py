@@ -8,14 +8,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._readers.capture_events import capture_events
+from .._readers.file_source import to_batches
+from .._readers.log_division import divide
+from .._readers.log_files import input_kind, log_size, resolve_path
+from .._readers.log_reader import SPLIT_BYTES, LogRange, read_range, whole_logs
+from .._readers.snapshot_events import snapshot_events
 from .._runs.run_record import input_digest, input_files
 from .._schema import EVENTS
-from .._sources.capture_events import capture_events
-from .._sources.file_source import to_batches
-from .._sources.log_division import divide
-from .._sources.log_files import input_kind, log_size, resolve_path
-from .._sources.log_reader import SPLIT_BYTES, LogRange, read_range, whole_logs
-from .._sources.snapshot_events import snapshot_events
 from .event_counts import event_counts
 
 if TYPE_CHECKING:

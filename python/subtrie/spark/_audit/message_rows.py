@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._readers.log_reader import native
 from .._schema import arrow_schema, spark_schema
-from .._sources.log_reader import native
 from .._table_of_messages import narrowed
 from .edges import edge_rows
 from .fact_rows import FACT_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._core.errors import SubtrieError
-from .._sources.log_reader import native
+from .._readers.log_reader import native
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,1 +1,1 @@
-"""The folder of a run: tables, manifest, formats of lakes, differences, and expectations."""
+"""The folder of a run: its tables and its manifest."""

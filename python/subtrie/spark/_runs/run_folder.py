@@ -20,8 +20,8 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._readers.log_files import shown_path
 from .._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
-from .._sources.log_files import shown_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

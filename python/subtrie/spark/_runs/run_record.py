@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._readers.log_files import capture_files, log_size, open_log, shown_path
 from .._schema import TABLES_VERSION
-from .._sources.log_files import capture_files, log_size, open_log, shown_path
 
 _BLOCK = 1024 * 1024
 

@@ -1,1 +1,1 @@
-"""Data sources: logs, captures and snapshots as rows of ``events``."""
+"""Data sources of Spark: logs, captures and snapshots as rows of ``events``."""

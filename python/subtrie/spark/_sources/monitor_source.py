@@ -21,17 +21,11 @@ from pyspark.sql.types import StructType
 
 from ..._core.errors import WireError
 from ...wire import monitor
+from .._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
+from .._readers.log_files import shown_path
+from .._readers.snapshot_events import snapshot_events
 from .._schema import EVENTS, spark_schema
 from .file_reader import FileReader
-from .file_source import (
-    apply_mode,
-    flag,
-    rows_of,
-    schema_of,
-    to_batches,
-)
-from .log_files import shown_path
-from .snapshot_events import snapshot_events
 
 if TYPE_CHECKING:
     import pyarrow as pa

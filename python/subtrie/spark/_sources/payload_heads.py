@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
+from .._readers.capture_events import capture_payloads
+from .._readers.log_division import divide
+from .._readers.log_files import input_kind, log_files, resolve_path, shown_path
+from .._readers.log_reader import LogRange, log_blocks, whole_logs
+from .._readers.text_encoding import escape_surrogates
 from .._schema import arrow_schema, spark_schema
-from .capture_events import capture_payloads
-from .log_division import divide
-from .log_files import input_kind, log_files, resolve_path, shown_path
-from .log_reader import LogRange, log_blocks, whole_logs
-from .text_encoding import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa

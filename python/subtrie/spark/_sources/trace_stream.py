@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 
 from .._audit.fact_tables import count_facts, range_fact
 from .._audit.facts import EVENT_COLUMNS, facts_of
-from .file_source import damage_kept, flag, given_paths, lower_keys, mode_of
-from .growing_log import advance, blocks, empty_offset, ranges
-from .log_files import resolve_path
-from .log_reader import LogRange, read_range, split_bytes_of
+from .._readers.file_source import damage_kept, flag, given_paths, lower_keys, mode_of
+from .._readers.growing_log import advance, blocks, empty_offset, ranges
+from .._readers.log_files import resolve_path
+from .._readers.log_reader import LogRange, read_range, split_bytes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

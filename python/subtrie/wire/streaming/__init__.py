@@ -12,6 +12,7 @@ import hashlib
 import zlib
 from typing import Any
 
+from ..._core.public_names import publish
 from . import _schema as schema
 from ._conversation import Conversation, StreamingMessage
 from ._subjects import identify
@@ -57,3 +58,5 @@ __all__ = [
     "digest_matches",
     "identify",
 ]
+
+publish(globals())

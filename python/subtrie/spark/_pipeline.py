@@ -1,0 +1,358 @@
+"""The audit: from trace logs, or from a table of events, to tables, on Spark.
+
+Two steps. The first reads the logs and makes facts of them, which stay with the executors: a job
+for each group of ranges, while the driver divides the rest of the log. The driver gets the
+subscriptions, the planes and the counts. The second, one job, matches the facts with the patterns
+of all subscriptions and writes the tables. No other row passes through the driver, except the
+tables of a result that has no output directory.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._answer_tables import SessionNeededError, answer_tables, read_events, with_subscriptions
+from ._answers.questions import Questions
+from ._answers.selection import Selection
+from ._audit.event_counts import event_counts
+from ._audit.fact_rows import BUCKETS, FACT_ROWS, FOR_DRIVER
+from ._audit.fact_tables import FactTables, count_facts
+from ._audit.facts import EVENT_COLUMNS, facts_of
+from ._audit.inputs import Part, Plan, in_groups, plan, read_part
+from ._audit.message_rows import message_rows
+from ._audit.pattern_index import index_of
+from ._audit.table_jobs import committed, write_tables
+from ._audit.table_writer import all_rows, table_writer
+from ._audit.traffic import facts_for_driver, traffic_of
+from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
+from ._runs.run_record import run_record
+from ._schema import TABLES, spark_schema
+from ._sessions.session_jobs import SessionJobs
+from ._slot_redaction import Redaction
+from ._table_of_messages import narrowed, only_published
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..acl import Permissions
+    from ..gencreds import Service
+
+#: The facts of this many bytes of log come to one task.
+_SHUFFLED = 64 * 1024 * 1024
+_QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
+
+
+class Audit:
+    """The result of an audit: its counts, and its tables, each a Parquet file.
+
+    Without an output directory the files are removed when the ``with`` block of this object ends.
+
+    Attributes:
+        summary: The counts of lines and windows, and the list of planes.
+    """
+
+    summary: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        events: DataFrame,
+        subscriptions: DataFrame | None = None,
+        rules: Mapping[str, Permissions] | None = None,
+        code: Sequence[Service] | None = None,
+        **options: Any,
+    ) -> None:
+        """Run the audit of events, and answer the questions about rules and code.
+
+        Args:
+            events: A table with the columns ``EVENTS``.
+            subscriptions: Further subscriptions, with the columns of the table ``subscriptions``,
+                that were active when the events began; a snapshot has them.
+            rules: Today's permissions by service.
+            code: The services that ``gencreds.scan`` found.
+            options: Further arguments of ``Questions`` and of ``audit``.
+        """
+        own = {name: options.pop(name) for name in _QUESTIONS if name in options}
+        scanned = None if code is None else tuple(code)
+        questions = Questions(rules=rules, code=scanned, **own)
+        joined = events if subscriptions is None else with_subscriptions(events, subscriptions)
+        found = audit(events.sparkSession, joined, questions=questions, **options)
+        self._set(found.summary, found._folder)
+
+    @classmethod
+    def _of(cls, summary: dict[str, Any], folder: RunFolder) -> Audit:
+        """Return the result in a folder."""
+        self = cls.__new__(cls)
+        self._set(summary, folder)
+        return self
+
+    def _set(self, summary: dict[str, Any], folder: RunFolder) -> None:
+        self.summary = summary
+        self._folder = folder
+        self._files = read_manifest(folder.path)["tables"]
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name}: {entry['rows']}" for name, entry in self._files.items())
+        return f"Audit({self.summary['lines']} lines; {tables})"
+
+    def path(self, table: str) -> str:
+        """Return the Parquet file of a table of ``TABLES``."""
+        return file_in(self._folder.path, self._files[table]["file"])
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return int(self._files[table]["rows"])
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a table, one batch in memory at a time."""
+        return rows_of_table(self._folder.path, self._files[table]["file"], TABLES[table])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The counters of the run: the counts of the summary, and the accepted publishes.
+
+        ``unsettled`` counts those of them of which the input does not tell the deliveries.
+        """
+        (run,) = self.rows("runs")
+        counters: dict[str, int] = json.loads(run["counters"])
+        return counters
+
+    def columns(self, table: str, names: Sequence[str]) -> pa.Table:
+        """Return some columns of a table as a ``pyarrow.Table``."""
+        return read_columns(self._folder.path, self._files[table]["file"], names)
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a table as a DataFrame.
+
+        Args:
+            spark: The session that reads it.
+            name: A table of ``TABLES``.
+        """
+        return spark.read.parquet(self.path(name))
+
+    def __enter__(self) -> Audit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.remove()
+
+
+def audit(
+    spark: SparkSession | None,
+    logs: Sequence[str] | DataFrame,
+    *,
+    planes: Sequence[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    window: int | None = None,
+    redact: Sequence[str] = (),
+    redact_key: bytes | None = None,
+    split_bytes: int | None = None,
+    questions: Questions | None = None,
+    selection: Selection | None = None,
+    step: Callable[..., None] = lambda name, rows=0: None,
+) -> Audit:
+    """Audit trace logs, captures and snapshots of nats-server, or a table of events.
+
+    Args:
+        spark: The session that runs the job, classic or of Spark Connect. With None this process
+            does the same work by itself, on one core: for small inputs, which it answers before a
+            session has started. The tables are the same, byte for byte.
+        logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
+            responses: paths that the driver and the workers can read. Rotated files of one server
+            are one log. Or a DataFrame with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+        out: A directory for the tables that the workers can write to, as a path or as a URI that
+            ``pyarrow.fs`` can open. Without it they are temporary.
+        window: The length of a period of the call graph, in seconds.
+        redact: The slots of Microbus subjects (``path``, ``id``) whose tokens are replaced by keyed
+            digests where the logs are read. The text of unparseable lines is then left out.
+        redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
+            of two runs cannot be compared.
+        split_bytes: The size of the ranges in which a log is read.
+        questions: What is asked beyond the tables of the traffic; by default nothing.
+        selection: Audit only these messages. The counts are then those of the events read.
+        step: Is called with the name of each step as it begins, and the number of rows it works on
+            if that is known.
+
+    Returns:
+        The counts and the tables.
+
+    Raises:
+        OSError: A log cannot be read.
+        ValueError: Two logs are copies of one; the rules name no service of the traffic; a time is
+            outside the log; or there is no session for a table of events or for answers.
+        OutputFolderError: The output directory holds something other than an earlier result.
+    """
+    if questions is not None and redact:
+        if not questions.automatic:
+            raise ValueError("answers need the subjects as they are: give no redaction with them")
+        questions = None
+    paths = list(logs) if isinstance(logs, list | tuple) else None
+    if selection is not None:
+        if spark is None:
+            raise SessionNeededError
+        logs = selection.of(read_events(spark, logs))
+    hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
+    options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+    of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
+    if spark is None and not of_paths:
+        raise ValueError("a table of events needs a session of Spark")
+    folder = RunFolder(out)
+    cached: list[DataFrame] = []
+    for_driver: list[pa.RecordBatch] | None = None
+    try:
+        if questions is not None:
+            folder.more = answer_tables(spark, logs, questions, step, paths)
+        step("reading lines")
+        inputs = plan(logs, split_bytes) if of_paths else None  # type: ignore[arg-type]
+        alone = None
+        if inputs is None and hidden is None and only_published(logs):  # type: ignore[arg-type]
+            alone = message_rows(logs, planes, window, cached)  # type: ignore[arg-type]
+            facts, tasks = alone.facts, None
+        elif inputs is None:
+            facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
+            tasks = None
+            cached.append(facts.persist())
+        elif spark is not None:
+            how = {"window": window, "follow": inputs.logs > 1, "redaction": hidden}
+            count, for_driver = read_groups(spark, in_groups(inputs.parts), cached, how)
+            tasks = 1 if count == 1 else max(2, -(-inputs.size // _SHUFFLED))
+            facts = functools.reduce(lambda one, other: one.union(other), cached)
+        describe = functools.partial(run_record, None if inputs is None else inputs.digest, options)
+        if spark is None and inputs is not None:
+            summary = _run_here(inputs, folder, tuple(planes), window, hidden, describe, step)
+            return Audit._of(summary, folder)
+        assert spark is not None
+        summary = write_tables(
+            spark, facts, folder, tuple(planes), tasks, describe, step=step, alone=alone,
+            for_driver=for_driver,
+        )  # fmt: skip
+    except BaseException:
+        folder.discard()
+        folder.remove()
+        raise
+    finally:
+        for df in cached:
+            df.unpersist()
+    return Audit._of(summary, folder)
+
+
+def _run_here(
+    inputs: Plan,
+    folder: RunFolder,
+    planes: tuple[str, ...],
+    window: int | None,
+    redaction: Redaction | None,
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    step: Callable[..., None],
+) -> dict[str, Any]:
+    """Make and commit all tables in this process, and return the counts."""
+    for_driver, others = FactTables(), FactTables()
+    for part in inputs.parts:
+        for rows in part_facts(part, window, inputs.logs > 1, redaction):
+            for_driver.add_rows([rows], (FOR_DRIVER, FOR_DRIVER + 1))
+            others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
+    traffic, files = traffic_of(for_driver, planes)
+    step("writing tables", traffic.lines)
+    write = table_writer(folder, traffic)
+    entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
+               for row in batch.to_pylist()]  # fmt: skip
+    return committed(folder, traffic, entries, describe)
+
+
+def read_groups(
+    spark: SparkSession,
+    groups: Iterable[tuple[Part, ...]],
+    cached: list[DataFrame],
+    how: dict[str, Any],
+) -> tuple[int, list[pa.RecordBatch]]:
+    """Read groups of parts, each in a job that begins as soon as the group is known.
+
+    Args:
+        spark: The session.
+        groups: The groups.
+        cached: Receives the facts of each group, which stay with the executors.
+        how: The further arguments of ``read_facts``.
+
+    Returns:
+        The number of parts, and the facts for the driver.
+    """
+    import pyarrow as pa
+
+    count = 0
+    with SessionJobs[list[pa.RecordBatch]](spark) as jobs:
+        for group in groups:
+            count += len(group)
+            cached.append(read_facts(spark, group, **how).persist())
+            jobs.start(facts_for_driver, cached[-1])
+        return count, [batch for found in jobs.results() for batch in found]
+
+
+def read_facts(
+    spark: SparkSession,
+    parts: Sequence[Part],
+    *,
+    window: int | None,
+    follow: bool,
+    redaction: Redaction | None = None,
+) -> DataFrame:
+    """Return the facts of parts of the inputs, one task for each part."""
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the parts whose numbers are given."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from part_facts(parts[number], window, follow, redaction)
+
+    ranges = spark.range(0, len(parts), 1, len(parts))
+    return ranges.mapInArrow(read, spark_schema(FACT_ROWS))
+
+
+def part_facts(
+    part: Part, window: int | None, follow: bool, redaction: Redaction | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the facts of a part of the inputs as rows of ``FACT_ROWS``."""
+    counts: dict[str, int] = {}
+    events = read_part(part, EVENT_COLUMNS, counts)
+    micros = None if window is None else window * 1_000_000
+    yield from facts_of(events, window=micros, follow=follow, redaction=redaction)
+    yield count_facts(counts)
+
+
+def event_facts(
+    events: DataFrame, *, window: int | None, redaction: Redaction | None = None
+) -> DataFrame:
+    """Return the facts of a table of events.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    missing = [name for name in EVENT_COLUMNS if name not in events.columns]
+    if missing:
+        raise ValueError(
+            f"not a table of events, it has no column {missing[0]!r}: make one with "
+            "subtrie.spark.events(df, subject=...)"
+        )
+    micros = None if window is None else window * 1_000_000
+    given, whole = narrowed(events, EVENT_COLUMNS)
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the facts of the batches of a task."""
+        counts: dict[str, int] = {}
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in map(whole, batches):
+                for name, count in event_counts(batch).items():
+                    counts[name] = counts.get(name, 0) + count
+                yield batch
+
+        yield from facts_of(counted(), window=micros, follow=True, redaction=redaction)
+        yield count_facts(counts)
+
+    return given.mapInArrow(read, spark_schema(FACT_ROWS))

@@ -1,0 +1,1 @@
+"""Logs, captures and snapshots, read as blocks, ranges and rows."""

@@ -1,0 +1,1 @@
+"""Uses of a finished run: tables of a lake, lines of a row, differences, expectations."""

@@ -1,0 +1,106 @@
+"""The verdict on a run: one line that says what is wrong, and which tables must be empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._pipeline import Audit
+
+
+def verdict(result: Audit) -> str:
+    """Return one line that says what is wrong, such as ``4 spoofed and accepted, 44 undelivered``.
+
+    Messages are counted. It says if no operation was read, and if undelivered messages were not
+    counted. Cost: the tables it counts are read once, a batch at a time.
+
+    Args:
+        result: The result of an audit.
+    """
+    spoofed, accepted = _sum(result, "spoofed", "count"), _sum(result, "spoofed", "accepted")
+    forbidden = sum(
+        row["count"] for row in _rows(result, "violations") if row["kind"].startswith("forbidden")
+    )
+    refused, unparseable = _sum(result, "refused", "count"), result.summary["unparseable_lines"]
+    slow = _sum(result, "slow_consumers", "count")
+    claims = _sum(result, "claimed_users", "count")
+    attempts = f" ({spoofed - accepted:,} spoofed)" if spoofed > accepted else ""
+    counts = (
+        (accepted, "spoofed and accepted"),
+        (claims, "claim of another user" if claims == 1 else "claims of another user"),
+        (forbidden, "forbidden and accepted"),
+        (_undelivered(result), "undelivered"),
+        (_sum(result, "malformed", "count"), "malformed"),
+        (refused, f"refused{attempts}"),
+        (slow, "slow consumer" if slow == 1 else "slow consumers"),
+        (unparseable, "unparseable"),
+    )
+    told = [f"{count:,} {what}" for count, what in counts if count]
+    unread = not_read(result)
+    return ", ".join(told if unread is None else [unread, *told]) or "no findings"
+
+
+def not_read(result: Audit, tables: Iterable[str] = ("undelivered",)) -> str | None:
+    """Return what was not read, so that empty tables do not say that all is well; else None.
+
+    ``no operation was read``: the log has none, as one without the lines of ``-DV``. ``undelivered
+    messages not counted``: the input does not tell which messages were delivered, or there is no
+    Microbus traffic, and the flows, which tell it then, were not made, as with a redaction.
+
+    Args:
+        result: The result of an audit.
+        tables: The tables that are looked at.
+    """
+    if not result.summary["operations"]:
+        return "no operation was read"
+    if "undelivered" in tables and not _counts_undelivered(result):
+        return "undelivered messages not counted"
+    return None
+
+
+def _counts_undelivered(result: Audit) -> bool:
+    if any(json.loads(row["counters"]).get("unsettled") for row in _rows(result, "runs")):
+        return False
+    if result.summary["planes"]:
+        return True
+    accepted, flows = (next(_rows(result, name), None) for name in ("other_traffic", "flows"))
+    return accepted is None or flows is not None
+
+
+def failing(result: Audit, tables: Iterable[str]) -> dict[str, int]:
+    """Return those of the tables that are not empty, each with the number of its rows.
+
+    ``undelivered`` has a row for a subject of Microbus. Without Microbus traffic, the messages that
+    the verdict counts as undelivered stand for its rows.
+
+    Args:
+        result: The result of an audit.
+        tables: Names of ``TABLES``.
+    """
+    found = {name: result.count(name) for name in tables}
+    if found.get("undelivered") == 0:
+        found["undelivered"] = _undelivered(result)
+    return {name: count for name, count in found.items() if count}
+
+
+def _undelivered(result: Audit) -> int:
+    """Return the undelivered messages; without Microbus traffic, only the flows tell."""
+    count = _sum(result, "undelivered", "count")
+    if result.summary["planes"]:
+        return count
+    flows = _rows(result, "flows")
+    return count + sum(int(row["undelivered"]) for row in flows if row["subscriber"] is None)
+
+
+def _rows(result: Audit, table: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a table; an older result may not have it."""
+    try:
+        return result.rows(table)
+    except KeyError:
+        return iter(())
+
+
+def _sum(result: Audit, table: str, column: str) -> int:
+    return sum(int(row[column]) for row in _rows(result, table))

@@ -1,0 +1,290 @@
+"""The audit of logs that grow: after each batch the tables are those of a single read so far.
+
+The facts of all batches, added up, are kept beside the tables as Parquet files; the manifest names
+both, and how far each log was read. A batch whose lines are in the tables already is not added
+again, so a batch that was interrupted can be repeated.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._answer_tables import answers_so_far
+from ._audit.fact_rows import FACT_ROWS
+from ._audit.fact_tables import FactTables
+from ._audit.table_jobs import write_tables
+from ._pipeline import Audit
+from ._readers.growing_log import files_there
+from ._readers.log_files import resolve_path, shown_path
+from ._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
+from ._runs.run_record import run_record
+from ._schema import arrow_schema, spark_schema
+from ._sessions.carried import register_source
+from ._sessions.classic_session import is_classic
+from ._slot_redaction import Redaction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from ._answers.questions import Questions
+
+#: A task of the tables has about this many rows of facts.
+_ROWS_OF_TASK = 400_000
+
+
+def audit_stream(
+    spark: SparkSession,
+    logs: Sequence[str],
+    *,
+    out: str | os.PathLike[str],
+    checkpoint: str,
+    interval: str | None = None,
+    complete: bool = False,
+    planes: Sequence[str] = (),
+    window: int | None = None,
+    redact: Sequence[str] = (),
+    redact_key: bytes | None = None,
+    split_bytes: int | None = None,
+    fail_on_data_loss: bool = True,
+    questions: Questions | None = None,
+    noted: Sequence[tuple[str | None, str | None]] | None = None,
+) -> StreamingQuery:
+    """Audit trace logs that grow, with Structured Streaming.
+
+    After each batch the tables in ``out`` are those of ``audit`` for the lines so far, except the
+    last messages whose deliveries are not yet decided: those wait for later lines, or for
+    ``complete``. Cost of a batch: its lines, and the facts so far, which grow with the number of
+    distinct subjects of each connection, subscriptions, and messages between servers. The state of
+    the reader (open messages and subscriptions) is in the offsets of the checkpoint.
+
+    Args:
+        spark: The session that runs the query, a classic one: with Spark Connect the tables of a
+            batch would be made by a process of the server, which has none of its files.
+        logs: Files, directories or shell patterns. A file into which a log is rotated is found by
+            its first line, beside it.
+        out: A directory for the tables that the workers can write to.
+        checkpoint: A directory for the progress of the query. It belongs to ``out``.
+        interval: How often new lines are looked for, such as ``"10 seconds"``. Without it the query
+            reads what there is and ends.
+        complete: Whether the logs have ended, so that their last messages are decided too.
+        planes: The planes to audit. Without them they are detected from the traffic so far.
+        window: The length of a period of the call graph, in seconds.
+        redact: The slots of Microbus subjects that are redacted, as in ``audit``.
+        redact_key: The key of the digests; the same for every run.
+        split_bytes: The size of the ranges in which new lines are read.
+        fail_on_data_loss: Whether a file that was removed before all of it was read is an error.
+        questions: What is asked beyond the tables of the traffic, as in ``audit``. Each batch then
+            reads all lines so far once more.
+        noted: What ``files_there`` returned before the session started: a file that was rotated
+            since is read too. By default the files that are there now.
+
+    Returns:
+        The query, which runs in the background: ``awaitTermination()`` waits for its end.
+
+    Raises:
+        ValueError: A session of Spark Connect; ``redact`` without ``redact_key``, or together with
+            questions.
+    """
+    from ._sources.trace_source import TraceSource
+
+    if not is_classic(spark):
+        raise ValueError(
+            "a stream needs a classic session, not one of Spark Connect: run it on the cluster "
+            "itself (--master), or audit the logs again and again without a stream"
+        )
+    if redact and redact_key is None:
+        raise ValueError("a stream that redacts needs redact_key, the same for every run")
+    if redact and questions is not None and not questions.automatic:
+        raise ValueError("answers need the subjects as they are: give no redaction with them")
+    hidden = Redaction(tuple(redact), redact_key) if redact and redact_key else None
+    target = os.fspath(out)
+    target = target if "://" in target else os.path.abspath(target)
+    register_source(spark, TraceSource)
+    paths = [resolve_path(path) for path in logs]
+    options = {
+        "paths": json.dumps(paths),
+        "noted": json.dumps(files_there(paths) if noted is None else noted),
+        "rows": "facts",
+        "complete": str(complete).lower(),
+        "failOnDataLoss": str(fail_on_data_loss).lower(),
+        "follow": str(len(logs) > 1 or any(_may_be_many(path) for path in logs)).lower(),
+    }
+    if window is not None:
+        options["window"] = str(window * 1_000_000)
+    if split_bytes is not None:
+        options["splitBytes"] = str(split_bytes)
+    facts = spark.readStream.format("nats-trace").options(**options).load()
+    if hidden is not None:
+        facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACT_ROWS))
+    described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+    asked = None if redact else questions
+    adder = _adder(target, tuple(planes), described, paths, asked)
+    writer = facts.writeStream.foreachBatch(adder)
+    writer = writer.option("checkpointLocation", checkpoint)
+    when = {"availableNow": True} if interval is None else {"processingTime": interval}
+    return writer.trigger(**when).start()
+
+
+def open_audit(out: str | os.PathLike[str]) -> Audit:
+    """Return a result that is in a directory.
+
+    Args:
+        out: The directory of ``audit`` or of ``audit_stream``.
+
+    Raises:
+        OSError: There is no result.
+        ValueError: Its manifest is damaged, or of a newer version.
+    """
+    folder = RunFolder(out)
+    return Audit._of(folder.summary(), folder)
+
+
+def _may_be_many(path: str) -> bool:
+    return os.path.isdir(path) or any(sign in path for sign in "*?[")
+
+
+def _redacting(hidden: Redaction) -> Callable[[Iterable[pa.RecordBatch]], Any]:
+    """Return the function that redacts facts in the task that reads them."""
+
+    def redacted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Replace the slots, and remove the text of unparseable lines."""
+        facts = FactTables()
+        facts.add_rows(batches)
+        yield facts.redacted(hidden).rows()
+
+    return redacted
+
+
+def _adder(
+    target: str,
+    planes: tuple[str, ...],
+    options: dict[str, Any],
+    paths: Sequence[str],
+    questions: Questions | None,
+) -> Callable[[DataFrame, int], None]:
+    """Return the function that adds a batch to the tables."""
+    # The input grows, so the run has no digest of it.
+    describe = functools.partial(run_record, None, options)
+
+    def add(facts: DataFrame, number: int) -> None:
+        """Add the facts of a batch, unless they are in the tables."""
+        folder = RunFolder(target)
+        earlier = folder.stream()
+        facts = facts.persist()
+        cached = [facts]
+        try:
+            ranges = _ranges(facts)
+            if _is_done(ranges, earlier["logs"], target):
+                return
+            spark = facts.sparkSession
+            rows = earlier["rows"]
+            tasks = 1 if rows < _ROWS_OF_TASK else 1 + -(-rows // _ROWS_OF_TASK)
+            merged = facts.where("fact <> 'range'").unionByName(_saved(spark, folder, earlier))
+            merged = merged.repartition(tasks, "bucket").mapInArrow(
+                _compact, spark_schema(FACT_ROWS)
+            )
+            merged = merged.persist()
+            cached.append(merged)
+            saved = merged.mapInArrow(_saver(folder), "file string, rows bigint").collect()
+            logs = {**earlier["logs"], **{server: end for server, (_, end) in ranges.items()}}
+            stream = {
+                "logs": logs,
+                "facts": sorted(row.file for row in saved),
+                "rows": sum(row.rows for row in saved),
+            }
+            if questions is not None:
+                folder.more = answers_so_far(spark, paths, logs, questions)
+            write_tables(spark, merged, folder, planes, tasks, describe, stream=stream)
+        except BaseException:
+            folder.discard()
+            raise
+        finally:
+            for df in cached:
+                df.unpersist()
+
+    return add
+
+
+def _ranges(facts: DataFrame) -> dict[str, tuple[int, int]]:
+    """Return the first and the last position of each log in a batch."""
+    found = FactTables()
+    found.add_rows(facts.where("fact = 'range'").toArrow().to_batches())
+    table = (
+        found.table("range").group_by("server").aggregate([("position", "min"), ("size", "max")])
+    )
+    return {row["server"]: (row["position_min"], row["size_max"]) for row in table.to_pylist()}
+
+
+def _is_done(ranges: dict[str, tuple[int, int]], logs: dict[str, int], target: str) -> bool:
+    """Whether the lines of a batch are in the tables.
+
+    Raises:
+        OutputFolderError: They are not those that follow.
+    """
+    done = []
+    for server, (start, end) in ranges.items():
+        there = logs.get(server, 0)
+        done.append(end <= there)
+        if not done[-1] and start != there:
+            raise OutputFolderError(
+                f"{shown_path(target)} has the log {server} up to byte {there}, and the "
+                f"checkpoint goes on at byte {start}: a checkpoint and its output directory "
+                "belong together"
+            )
+    return all(done)
+
+
+def _compact(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Add up the facts that came to a task."""
+    facts = FactTables()
+    facts.add_rows(batches)
+    yield facts.rows()
+
+
+def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> DataFrame:
+    """Return the facts of earlier batches."""
+    path, names = folder.path, earlier["facts"]
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the files whose numbers are given."""
+        import pyarrow.parquet as pq
+
+        files, root = open_folder(path)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                with pq.ParquetFile(files.open_input_file(f"{root}/{names[number]}")) as opened:
+                    yield from opened.iter_batches()
+
+    numbers = spark.range(0, len(names), 1, max(1, len(names)))
+    return numbers.mapInArrow(read, spark_schema(FACT_ROWS))
+
+
+def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
+    """Return the task that writes its facts to the hidden folder of a run."""
+    path, staging = folder.path, folder.staging
+
+    def save(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write a file, and return its name and its number of rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = 0
+        with tempfile.TemporaryDirectory() as local:
+            name = os.path.join(local, "facts")
+            with pq.ParquetWriter(name, arrow_schema(FACT_ROWS), compression="zstd") as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+                    rows += sum(batch.column("rows").to_pylist())
+            file = FACTS_FILE.format(uuid.uuid4().hex[:12])
+            stage_file(path, staging, name, file)
+        yield pa.record_batch({"file": [file], "rows": pa.array([rows], pa.int64())})
+
+    return save

@@ -1,0 +1,450 @@
+"""The events of a trace log in plain Python: the specification of the native reader of logs.
+
+It has the rows of ``subtrie.spark.EVENTS`` without ``server`` and ``file``, for a whole log in
+memory. The grammar of a line's prefix is that of ``subtrie.wire.log``.
+
+A message that the server received has a *window*, which ends at the next operation that its
+connection sent (payload lines aside), at its refusal, or at the first line more than one second of
+log time after its payload line. Windows of one subject, reply and size are served in the order of
+their ends: of the lines of each subscriber, a window takes the earliest inside it that is free.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from plain_logins import Logins
+from subtrie._core.redaction import redact_text
+from subtrie.wire import log
+
+__all__ = ["read_events"]
+
+Row = dict[str, Any]
+Key = tuple[str, str, int]
+
+COLUMNS = (
+    *("offset", "until", "time", "conn", "account", "identity"),
+    *("identity_source", "user", "client", "direction", "op", "subject"),
+    *("reply", "queue", "sid", "size", "deliveries", "refused", "forwarded", "ambiguous"),
+    *("subscription", "position", "reason", "_corrupt_record"),
+)
+_CLIENTS = ("client", "websocket", "mqtt")
+_LONGEST = 65_536  # bytes of a line
+_SHOWN = 512  # bytes of an unparseable line
+_WINDOW = timedelta(seconds=1)
+_NAME = re.compile(r"[A-Za-z+-]{1,12}\Z")
+_NUMBER = re.compile(r"[0-9]{1,17}\Z")
+_DIGITS = re.compile(r"[0-9]+\Z")
+_CLOSING = re.compile(r"[A-Za-z0-9_]+ connection closed")
+_ARITY = {
+    "PUB": (3, 4), "HPUB": (4, 5), "MSG": (4, 5), "HMSG": (5, 6),
+    "SUB": (3, 4), "UNSUB": (2, 3), "DELSUB": (2, 2),
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class _Window:
+    row: Row
+    keys: list[Key]
+    limit: datetime | None
+    end: int | None = None
+    refused: str | None = None
+
+
+@dataclass(eq=False)
+class _Line:
+    """A message that the server sent, to a client (then it has a subscriber) or to a server."""
+
+    position: int
+    key: Key
+    taker: tuple[Any, ...]
+    to_client: bool
+
+
+@dataclass
+class _Subscription:
+    start: int
+    queue: str
+    active: bool = True
+
+
+@dataclass
+class _Log:
+    rows: list[Row] = field(default_factory=list)
+    counts: Counter[str] = field(
+        default_factory=lambda: Counter(
+            operations=0, payloads=0, server=0, unparseable_lines=0, unmatched=0
+        )
+    )
+    windows: list[_Window] = field(default_factory=list)
+    lines: list[_Line] = field(default_factory=list)
+
+
+class _Refused(Exception):
+    """A line cannot be parsed, for this reason."""
+
+
+def read_events(data: bytes) -> tuple[list[Row], dict[str, int]]:
+    """Return the events of a log, and the number of its lines by category.
+
+    Cost: some ten microseconds a line, and the whole log in memory.
+
+    Args:
+        data: The log.
+
+    Returns:
+        The rows in the order of their lines, with the columns ``COLUMNS``; the counts
+        ``operations``, ``payloads``, ``server``, ``unparseable_lines`` and ``unmatched`` (the
+        deliveries that no window took).
+    """
+    reader = _Reader()
+    position = 0
+    lines = data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    for raw in lines:
+        reader.line(position, raw[: _LONGEST + 1])
+        position += len(raw) + 1
+    reader.finish(len(data))
+    _serve(reader.found)
+    return reader.found.rows, dict(reader.found.counts)
+
+
+class _Reader:
+    """Reads the lines in order."""
+
+    def __init__(self) -> None:
+        self.found = _Log()
+        self._open: dict[str, _Window] = {}
+        self._open_keys: Counter[Key] = Counter()
+        self._limits: list[tuple[datetime, int, _Window]] = []
+        self._subscriptions: dict[tuple[str, str], _Subscription] = {}
+        self._logins = Logins()
+
+    def line(self, position: int, raw: bytes) -> None:
+        """Read one line, without its LF."""
+        long = len(raw) > _LONGEST
+        raw = raw.removesuffix(b"\r")
+        try:
+            self._read(position, raw.decode("utf-8", "surrogateescape"), long)
+        except _Refused as refused:
+            self.found.counts["unparseable_lines"] += 1
+            text = _shown(raw[:_SHOWN].decode("utf-8", "surrogateescape"))
+            self._add(position, reason=str(refused), _corrupt_record=text)
+
+    def finish(self, position: int) -> None:
+        """Close the windows that are open at the end."""
+        for conn in list(self._open):
+            self._close(conn, position)
+
+    def _add(self, position: int, **values: Any) -> Row:
+        row = dict.fromkeys(COLUMNS) | {"position": position, "offset": position}
+        row |= {n: v for n, v in values.items() if v != "" or n == "_corrupt_record"}
+        self.found.rows.append(row)
+        return row
+
+    def _read(self, position: int, text: str, long: bool) -> None:
+        found = log.read_prefix(text)
+        if found is None:
+            self._message(position, text)
+            return
+        prefix, rest = found
+        conn = f"{'-' if prefix.pid is None else prefix.pid}/{prefix.kind}:{prefix.id}"
+        account, user, name = map(
+            _shown, (prefix.account, prefix.user, log.client_name(prefix.client))
+        )
+        who = self._logins.who(conn, account, (prefix.login, user), name)
+        shared = {"conn": conn, "account": account, **who}
+        client = prefix.kind in _CLIENTS
+        is_operation = rest[3:].startswith((" MSG_PAYLOAD: [", " ["))
+        if rest[:3] in log.DIRECTIONS and is_operation:
+            self._claimed(position, prefix, shared)
+            if client and rest.startswith("<<- [CONNECT ") and rest.endswith("]") and not long:
+                self._logins.connect(conn, rest[13:-1])
+        direction = log.DIRECTIONS.get(rest[:3])
+        if direction is None:
+            if prefix.level == "TRC":
+                raise _Refused("incomplete line")
+            time = self._time(prefix.ts, position)
+            self.found.counts["server"] += 1
+            self._about(position, rest, client, {**shared, "time": time})
+            return
+        after = rest[3:]
+        if after.startswith(" MSG_PAYLOAD: ["):
+            if not (long or rest.endswith('"]')):
+                raise _Refused("incomplete line")
+            time = self._time(prefix.ts, position)
+            self.found.counts["payloads"] += 1
+            window = self._open.get(conn)
+            if direction == "in" and window is not None and time is not None:
+                window.limit = time + _WINDOW
+                heapq.heappush(self._limits, (window.limit, position, window))
+            return
+        if not after.startswith(" ["):
+            raise _Refused("incomplete line" if len(rest) < 5 else "not an operation")
+        if long:
+            raise _Refused("line too long")
+        if not rest.endswith("]") or len(rest) < 6:
+            raise _Refused("incomplete line")
+        words = [word for word in rest[5:-1].replace("\t", " ").split(" ") if word]
+        parts, second = (
+            (_of_client(words), None) if client else _between(words, direction == "local")
+        )
+        time = self._time(prefix.ts, position)
+        self.found.counts["operations"] += 1
+        if direction == "in":
+            self._close(conn, position)
+        row = {**shared, "time": time, "direction": direction, **parts}
+        self._operation(position, row, client, second)
+
+    def _claimed(self, position: int, prefix: log.LinePrefix, shared: Row) -> None:
+        """Add a row if the client claims another user than the broker proved."""
+        claimed = prefix.login and self._logins.claim(shared["conn"], shared)
+        if claimed:
+            try:
+                time = None if prefix.ts is None else _stamp(prefix.ts)
+            except ValueError:
+                time = None
+            self._add(position, **shared, time=time, op="CLAIM", subject=claimed)
+
+    def _message(self, position: int, text: str) -> None:
+        """Read a line that names no connection."""
+        if not log.is_message(text):
+            raise _Refused("not a nats-server line")
+        record = log.parse_line(text, reveal=True)
+        assert record is not None
+        time = self._time(record.ts, position)
+        if (record.message or "").startswith("Starting nats-server"):
+            server = f"{'-' if record.pid is None else record.pid}/"
+            for (conn, _), subscription in self._subscriptions.items():
+                subscription.active &= not conn.startswith(server)
+            self._logins.restart(server.removesuffix("/"))
+            self._add(position, conn=f"{server}server", time=time, op="START")
+        self.found.counts["server"] += 1
+
+    def _about(self, position: int, text: str, client: bool, shared: Row) -> None:
+        """Read what the server says about a connection: a refusal, that it is slow, or its end."""
+        conn = shared["conn"]
+        violation = log.violation(text)
+        if violation is None:
+            if text.startswith(log.SLOW_CONSUMER):
+                self._add(position, **shared, op="SLOW")
+            elif client and _CLOSING.match(text):
+                for (owner, _), subscription in self._subscriptions.items():
+                    subscription.active &= owner != conn
+                self._logins.close(conn)
+                self._add(position, **shared, op="CLOSED")
+            return
+        subject = _shown(violation.subject)
+        window = self._open.get(conn)
+        if violation.kind == "subscribe":
+            self._end(conn, violation.sid or "")
+        elif window is not None and (violation.kind == "reply" or window.row["subject"] == subject):
+            window.refused = violation.kind
+            self._close(conn, position)
+        self._add(
+            position,
+            **shared,
+            op="VIOLATION",
+            subject=subject,
+            queue=_shown(violation.queue),
+            sid=_shown(violation.sid),
+            refused=violation.kind,
+        )
+
+    def _operation(
+        self, position: int, row: Row, client: bool, second: tuple[str, str] | None
+    ) -> None:
+        """Apply an operation, and add its row."""
+        conn, direction, op, size = row["conn"], row["direction"], row["op"], row.get("size")
+        sid = row.get("sid", "")
+        sent = direction == "out" and size is not None
+        match client, direction, op:
+            case True, "in", "PUB" | "HPUB":
+                self._receive(self._shown(position, row), [_key(row)])
+                return
+            case True, "in", "SUB":
+                known = self._subscriptions.get((conn, sid))
+                if known is None or not known.active:
+                    queue = row.get("queue", "")
+                    self._subscriptions[conn, sid] = _Subscription(position, queue)
+            case (True, "in", "UNSUB") | (True, "in" | "local", "DELSUB") if size is None:
+                self._end(conn, sid)
+            case True, "out", "MSG" | "HMSG":
+                known = self._subscriptions.get((conn, sid))
+                if known is not None:
+                    row |= {"queue": known.queue, "subscription": known.start}
+                taker = (row.get("queue"),) if row.get("queue") else (conn, sid)
+                self.found.lines.append(_Line(position, _key(row), taker, True))
+            case False, "in", _ if size is not None:
+                keys = [_key(row)] + ([(*second, size)] if second else [])
+                self._receive(self._shown(position, row), keys)
+                return
+            case False, "out", _ if sent:
+                first = (row["subject"], row.get("reply", ""))
+                for subject, reply in (second, first) if second else (first,):
+                    key = (subject, reply, int(row["size"]))
+                    self.found.lines.append(_Line(position, key, (conn,), False))
+                    if self._open_keys[key]:
+                        row |= {"subject": subject, "reply": reply}
+        self._shown(position, row)
+
+    def _shown(self, position: int, row: Row) -> Row:
+        """Add a row whose texts are shown."""
+        names = ("op", "subject", "reply", "queue", "sid")
+        return self._add(position, **row | {name: _shown(row.get(name)) for name in names})
+
+    def _receive(self, row: Row, keys: list[Key]) -> None:
+        """Open the window of a message that the server received."""
+        limit = None if row["time"] is None else row["time"] + _WINDOW
+        window = _Window(row, keys, limit)
+        self.found.windows.append(window)
+        self._open[row["conn"]] = window
+        self._open_keys.update(keys)
+        if limit is not None:
+            heapq.heappush(self._limits, (limit, row["position"], window))
+
+    def _time(self, text: str | None, position: int) -> datetime | None:
+        """Read a time, and close the windows that it is too late for."""
+        if text is None:
+            return None
+        try:
+            time = _stamp(text)
+        except ValueError:
+            raise _Refused("bad time") from None
+        while self._limits and self._limits[0][0] < time:
+            limit, _, window = heapq.heappop(self._limits)
+            if window.end is None and window.limit == limit:
+                self._close(window.row["conn"], position)
+        return time
+
+    def _close(self, conn: str, position: int) -> None:
+        window = self._open.pop(conn, None)
+        if window is not None:
+            window.end = position
+            self._open_keys.subtract(window.keys)
+
+    def _end(self, conn: str, sid: str) -> None:
+        known = self._subscriptions.get((conn, sid))
+        if known is not None:
+            known.active = False
+
+
+def _serve(found: _Log) -> None:
+    """Give each message its deliveries."""
+    windows: dict[Key, list[_Window]] = {}
+    for window in found.windows:
+        row = window.row
+        row["until"] = window.end
+        if window.refused is not None:
+            row["refused"] = window.refused
+            continue
+        row |= {"deliveries": 0, "forwarded": 0, "ambiguous": False}
+        for key in window.keys:
+            windows.setdefault(key, []).append(window)
+    by_key: dict[Key, list[_Line]] = {}
+    for line in found.lines:
+        by_key.setdefault(line.key, []).append(line)
+    for key, lines in by_key.items():
+        served = sorted(windows.get(key, ()), key=lambda w: (w.end, w.row["position"]))
+        free: dict[Any, list[_Line]] = {}
+        for line in lines:
+            free.setdefault((line.to_client, line.taker), []).append(line)
+            inside = [window for window in served if _inside(line, window)]
+            if line.to_client and len(inside) > 1:
+                for window in inside:
+                    window.row["ambiguous"] = True
+        for window in served:
+            for (to_client, _), some in free.items():
+                taken = next((line for line in some if _inside(line, window)), None)
+                if taken is not None:
+                    some.remove(taken)
+                    window.row["deliveries" if to_client else "forwarded"] += 1
+        found.counts["unmatched"] += sum(
+            len(some) for (to_client, _), some in free.items() if to_client
+        )
+
+
+def _inside(line: _Line, window: _Window) -> bool:
+    return bool(window.row["position"] < line.position < (window.end or 0))
+
+
+def _of_client(words: list[str]) -> Row:
+    """Return the parts of an operation of a client's connection."""
+    if not words:
+        raise _Refused("not an operation")
+    op = words[0]
+    if op not in _ARITY:
+        return _named(op)
+    least, most = _ARITY[op]
+    if not least <= len(words) <= most:
+        raise _Refused("wrong number of arguments")
+    complete = len(words) == most
+    if op in ("UNSUB", "DELSUB"):
+        count = words[2] if len(words) > 2 else ""
+        waits = int(count) if _NUMBER.match(count) else 0
+        return {"op": op, "sid": words[1]} | ({"size": waits} if waits else {})
+    if op == "SUB":
+        return {"op": op, "subject": words[1], "queue": words[2] if complete else "",
+                "sid": words[-1]}  # fmt: skip
+    if not _NUMBER.match(words[-1]):
+        raise _Refused("size is not a number")
+    row: Row = {"op": op, "subject": words[1], "size": int(words[-1])}
+    if op in ("PUB", "HPUB"):
+        return row | {"reply": words[2] if complete else ""}
+    return row | {"sid": words[2], "reply": words[3] if complete else ""}
+
+
+def _between(words: list[str], local: bool) -> tuple[Row, tuple[str, str] | None]:
+    """Return the parts of an operation between servers, and the other reading of its names."""
+    if not words:
+        raise _Refused("not an operation")
+    row = _named(words[0])
+    if local or row["op"] not in ("RMSG", "HMSG", "LMSG", "MSG"):
+        return row, None
+    if len(words) < 3 or not _NUMBER.match(words[-1]):
+        raise _Refused("wrong number of arguments")
+    row["size"] = int(words[-1])
+    names = words[1:-1]
+    if row["op"] in ("HMSG", "LMSG") and len(names) > 1 and _DIGITS.match(names[-1]):
+        names = names[:-1]  # the size of the headers
+    for at, name in enumerate(names):
+        if at and name == "|":
+            return row | {"subject": names[at - 1]}, None
+        if at and name == "+" and at + 1 < len(names):
+            return row | {"subject": names[at - 1], "reply": names[at + 1]}, None
+    # The account may or may not be printed.
+    if len(names) == 1:
+        return row | {"subject": names[0]}, None
+    before, last = names[-2:]
+    if len(names) == 2:
+        return row | {"subject": last}, (before, last)
+    return row | {"subject": before, "reply": last}, (last, "")
+
+
+def _named(op: str) -> Row:
+    if not _NAME.match(op):
+        raise _Refused("not an operation")
+    return {"op": op}
+
+
+def _key(row: Row) -> Key:
+    return (row["subject"], row.get("reply") or "", row["size"])
+
+
+def _shown(text: str | None) -> str | None:
+    r"""Return a text without secrets, with escapes such as ``\xff`` for what is not UTF-8."""
+    if text is None:
+        return None
+    return redact_text(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+
+
+def _stamp(text: str) -> datetime:
+    second, _, fraction = text.partition(".")
+    time = datetime.strptime(second, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
+    return time + timedelta(microseconds=int(fraction[:6].ljust(6, "0")))
