@@ -83,7 +83,7 @@ breaks: ## break the product on purpose, and see that the tests of each row noti
 	$(PYTHON) tools/breaks.py $(if $(ROW),--row $(ROW)) --jobs $(JOBS) $(if $(RECORD),--record)
 
 check: lint ## check formatting, lints, spelling, wording, types, stubs, documentation
-	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/test_docs.py
+	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/repository/test_docs.py
 
 .PHONY: lint check-python check-rust
 lint: ## what make check does, without running the pages (make test runs them too)

@@ -70,7 +70,7 @@ PARTS = {
                 "extension",
                 (
                     *(
-                        f"tests/test_microbus_{name}.py"
+                        f"tests/microbus/test_microbus_{name}.py"
                         for name in (
                             "vectors", "encode", "decode", "urls", "targets", "laws", "hosts",
                         )
@@ -116,7 +116,7 @@ PARTS = {
             "python/subtrie/connector/_broker/session.py",
         ),
         tests=(
-            "tests/test_dispatcher.py",
+            "tests/index/test_dispatcher.py",
             *(
                 f"tests/connector/test_{name}.py"
                 for name in (
@@ -131,7 +131,7 @@ PARTS = {
         ),
         # The child of a fork waits for a lock that a thread of the parent held, which coverage saw.
         without_coverage=(
-            "tests/test_dispatcher.py::test_the_shared_dispatcher_is_empty_in_a_forked_child",
+            "tests/index/test_dispatcher.py::test_the_shared_dispatcher_is_empty_in_a_forked_child",
         ),
     ),
 }  # fmt: skip

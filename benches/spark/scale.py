@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "cluster"))
 from interleaved import cpu_seconds, worker_memory, write_record
-from subjects import PATTERNS, pattern, write_subjects
 
 from audit_scale import write_log
+from subjects import PATTERNS, pattern, write_subjects
 
 HEAP = "1g"
 

@@ -1,7 +1,7 @@
 //! The reasons of errors: the code and the sentence of each, the one source of both engines.
 //!
 //! `make sentences` copies the sentences into the table of the Python package, which adds the hint
-//! and the HTTP status; `tests/test_core_sentences.py` holds them equal.
+//! and the HTTP status; `tests/both_engines/test_core_sentences.py` holds them equal.
 
 /// Defines an enum of reasons: the name, the code and the sentence of each.
 ///

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from local_run import read
-from plain_trace_log import read_events
 from trace_writer import Trace
 
+from plain_trace_log import read_events
 from subtrie._nats.nkey import key_pair, seed_in
 from subtrie.acl import Permissions
 from subtrie.gencreds import Creds, sign

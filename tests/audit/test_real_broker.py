@@ -14,8 +14,8 @@ from typing import Any
 
 import nats
 import pytest
-from plain_trace_log import read_events
 
+from plain_trace_log import read_events
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.spark import TABLES, Audit, Questions, Selection, audit, register
 from subtrie.spark._answers.questions import load_rules

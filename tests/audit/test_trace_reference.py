@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from local_run import COLUMNS, read
-from plain_trace_log import COLUMNS as THEIRS
-from plain_trace_log import read_events
 from trace_writer import random_trace
 
+from plain_trace_log import COLUMNS as THEIRS
+from plain_trace_log import read_events
 from synthetic_traffic import write_traffic
 
 

@@ -23,7 +23,7 @@ from examples.shop.services import SERVICES, replicas
 from patience import wait_until
 from subtrie.connector import AckTimeout, HTTPError
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 ENOUGH = 20  # seconds: a shorter wait may end on a machine that is only busy
 
 DATE = "a date in a file or a token, hours from now"
@@ -49,10 +49,10 @@ ALLOWED = {
     "cross_go.py": RECORD,
     "leaks/__main__.py": RECORD,
     "patience.py": WAIT,
-    "test_bad_inputs.py::test_both_engines_refuse_every_bad_input_with_the_same_error": CPU,
-    "test_image_hostile.py::asked": CPU,
-    "test_permission_sets.py::test_a_hostile_pair_finishes": CPU,
-    "test_permission_sets.py::test_two_sets_of_a_thousand_rules_compare_in_under_50_ms": CPU,
+    "command/test_bad_inputs.py::test_both_engines_refuse_every_bad_input_with_the_same_error": CPU,
+    "index/test_image_hostile.py::asked": CPU,
+    "acl/test_permission_sets.py::test_a_hostile_pair_finishes": CPU,
+    "acl/test_permission_sets.py::test_two_sets_of_a_thousand_rules_compare_in_under_50_ms": CPU,
 }
 
 _CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1] / "python" / "subtrie"
+ROOT = Path(__file__).resolve().parents[2] / "python" / "subtrie"
 
 
 def modules(root: Path) -> dict[str, Path]:

@@ -267,7 +267,7 @@ _NO_SUBJECT = {"*": "wildcard", "foo.*": "wildcard", "": "empty"} | dict.fromkey
 
 
 def _broker_rows():
-    path = pathlib.Path(__file__).parent / "vectors" / "nats_match.jsonl"
+    path = pathlib.Path(__file__).parents[1] / "vectors" / "nats_match.jsonl"
     for line in path.read_text().splitlines():
         row = json.loads(line)
         if row["kind"] == "match":

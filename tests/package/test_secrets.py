@@ -55,7 +55,7 @@ def test_kept_in_a_refusal():
 
 @pytest.mark.requirement("T16")
 def test_every_way_to_show_a_secret_fails(tmp_path):
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     (tmp_path / "conftest.py").write_text(
         "from secrets_watch import pytest_configure, pytest_runtest_makereport\n"
     )

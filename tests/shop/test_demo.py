@@ -17,7 +17,7 @@ from subtrie import Pattern
 from subtrie.report import read_report
 from subtrie.spark import open_audit
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def demo(out: Path, *more: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import griffe
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_method_of_a_part_has_its_docstring_and_its_parameters():

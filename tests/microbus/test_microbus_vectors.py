@@ -9,7 +9,7 @@ import pytest
 
 import subtrie
 
-VECTORS = Path(__file__).parent / "vectors"
+VECTORS = Path(__file__).parents[1] / "vectors"
 
 
 def rows(name: str) -> list[dict]:

@@ -10,7 +10,7 @@ import pytest
 
 from subtrie._core import reasons
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import core_sentences  # noqa: E402

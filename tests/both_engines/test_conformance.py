@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from subtrie import conformance, reference
 from subtrie._cli.app import app
 
-VECTORS = Path(__file__).parent / "vectors"
+VECTORS = Path(__file__).parents[1] / "vectors"
 
 UNKNOWN = {
     "go_subjects.jsonl": {},

@@ -11,9 +11,9 @@ import sys
 
 import click
 import pytest
+from test_cli import rows, run
 
 from subtrie._cli.app import app
-from test_cli import rows, run
 
 #: Commands without an answer that a program would read.
 NO_JSON = {"run", "completion"}

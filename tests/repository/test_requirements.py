@@ -115,4 +115,6 @@ def test_a_test_that_may_be_skipped_is_recognised():
     skips = {str(each["test"]): each["may_skip"] for each in coverage_table.python_tests()}
     assert skips["tests/wire/test_streaming.py::test_two_names_of_one_message"]
     assert skips["tests/connector/test_loops.py::test_a_child_has_connections_of_its_own"]
-    assert not skips["tests/test_requirements.py::test_a_test_that_may_be_skipped_is_recognised"]
+    assert not skips[
+        "tests/repository/test_requirements.py::test_a_test_that_may_be_skipped_is_recognised"
+    ]

@@ -14,7 +14,7 @@ import pytest
 import subtrie
 from subtrie.reference import matches
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BENCHES = ROOT / "benches"
 
 

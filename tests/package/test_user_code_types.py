@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "python"
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
 
 PROGRAM = '''
 """Index, addresses, permissions and two services."""

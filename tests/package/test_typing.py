@@ -11,7 +11,7 @@ from pathlib import Path
 
 from subtrie import Dispatcher, Groups
 
-PACKAGE = Path(__file__).resolve().parents[1] / "python"
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
 
 
 def mypy(tmp_path: Path, program: str) -> str:

@@ -20,7 +20,7 @@ import subtrie
 from subtrie import SubtrieError
 from subtrie._core.dispatcher import Dispatcher
 
-TABLE = Path(__file__).parent / "bad_inputs.jsonl"
+TABLE = Path(__file__).parents[1] / "bad_inputs.jsonl"
 
 #: CPU time of a call, at most, on a slow machine and a debug build: native code gives no events to
 #: count. The longest text has 1 MiB.
