@@ -1,4 +1,4 @@
-//! Numbers of 32 bits that name positions.
+//! Checked conversion of a `usize` to a `u32` index.
 
 /// The position as a number of 32 bits, of which the largest names nothing.
 ///

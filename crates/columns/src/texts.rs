@@ -95,7 +95,7 @@ fn slice<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// The number that was found last, as most rows repeat the text of the row before.
+/// The number found last: most rows repeat the text of the row before.
 #[derive(Default)]
 pub struct Last {
     number: Option<u32>,

@@ -170,7 +170,7 @@ impl Groups {
         self.slots[id] = group;
     }
 
-    /// Note that all groups in use may lack windows.
+    /// Marks all groups in use as possibly without windows.
     pub fn doubt(&mut self) {
         self.doubtful = self.by_key.len();
         for &id in &self.by_key {

@@ -1,4 +1,4 @@
-//! Skimming of a log: what a reader knows about the lines that it did not read in full.
+//! Partial parsing of a log: subscriptions only, between the points where it is split.
 
 use super::matching::Groups;
 use super::reader::Reader;

@@ -20,7 +20,7 @@ from .acl_usage import usage
 from .acl_users import show_users, who
 from .anonymous import anonymity
 from .command_group import CommandGroup
-from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
+from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
 from .report_forms import FORMS, JSON, TEXT, by_format, formats, print_report
 from .sarif import Row
 from .stream import console, printable
@@ -49,7 +49,9 @@ for _command in (diff, flows, lint, rule, test, usage, who):
 @every_user
 @by_plane
 @by_format
-def show(file: Path, selection: Selection, every_user: bool, plane: str | None, form: str) -> None:
+def show(
+    file: Path, selection: UserSelection, every_user: bool, plane: str | None, form: str
+) -> None:
     r"""Show what FILE grants: the lists of one user, or a table of all users.
 
     As JSON, subtrie permissions JSON; of several users, one object for each row. As SARIF and
@@ -150,7 +152,7 @@ def _note(
 @click.argument("file", type=SOURCE)
 @of_user
 @formats((JSON, "conf", *(each for each in FORMS if each not in (TEXT, JSON))))
-def minimise(file: Path, selection: Selection, form: str) -> None:
+def minimise(file: Path, selection: UserSelection, form: str) -> None:
     r"""Print the smallest permissions that grant the same as FILE.
 
     As SARIF and JUnit, one note or passed test case for each entry that they leave out or add.

@@ -20,7 +20,15 @@ from ..acl._place import Place
 from ..acl._uncompared import Uncompared, uncompared
 from .junit import Case, junit
 from .markdown import markdown
-from .permission_files import SOURCE, BadFile, Selection, bad_file, by_plane, every_user, of_user
+from .permission_files import (
+    SOURCE,
+    BadFile,
+    UserSelection,
+    bad_file,
+    by_plane,
+    every_user,
+    of_user,
+)
 from .report_forms import by_format
 from .sarif import Row, sarif_of_grants
 from .stream import console, line_of_output, printable
@@ -49,7 +57,7 @@ class _Change(NamedTuple):
 @by_format
 def diff(
     files: tuple[Path, ...],
-    selection: Selection,
+    selection: UserSelection,
     every_user: bool,
     policy: Path | None,
     plane: str | None,
@@ -110,7 +118,7 @@ def diff(
 
 
 def _compared(
-    files: tuple[Path, Path], selection: Selection
+    files: tuple[Path, Path], selection: UserSelection
 ) -> tuple[list[dict[str, Permissions]], list[Uncompared]]:
     """The users whose lists are compared, before and after; and what is not known of others."""
     if selection.names_a_user:

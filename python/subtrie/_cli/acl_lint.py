@@ -15,7 +15,7 @@ from ..acl._microbus import about_microbus
 from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .markdown import code
-from .permission_files import FILE, SOURCE, Selection, by_plane, every_user, of_user
+from .permission_files import FILE, SOURCE, UserSelection, by_plane, every_user, of_user
 from .report_forms import JSON, MARKDOWN, TEXT, by_format, formats, print_report
 from .sarif import fingerprint, sarif_of_findings
 from .stream import console, line_of_output, print_json, printable
@@ -23,7 +23,7 @@ from .stream import console, line_of_output, print_json, printable
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
-class _Codes(click.ParamType):  # type: ignore[type-arg]
+class _RuleCodes(click.ParamType):  # type: ignore[type-arg]
     """Codes of lint rules, separated by commas."""
 
     name = "code,…"
@@ -43,8 +43,8 @@ class _Codes(click.ParamType):  # type: ignore[type-arg]
 @of_user
 @every_user
 @by_plane
-@click.option("--select", type=_Codes(), multiple=True, help="Only these rules.")
-@click.option("--ignore", type=_Codes(), multiple=True, help="All rules but these.")
+@click.option("--select", type=_RuleCodes(), multiple=True, help="Only these rules.")
+@click.option("--ignore", type=_RuleCodes(), multiple=True, help="All rules but these.")
 @click.option("--baseline", type=FILE, help="Leave out the findings in this file.")
 @click.option(
     "--write-baseline", "new_baseline", type=click.Path(dir_okay=False, path_type=Path),
@@ -53,7 +53,7 @@ class _Codes(click.ParamType):  # type: ignore[type-arg]
 @by_format
 def lint(
     files: tuple[Path, ...],
-    selection: Selection,
+    selection: UserSelection,
     every_user: bool,
     plane: str | None,
     select: tuple[frozenset[str], ...],
@@ -105,7 +105,7 @@ def lint(
 
 
 def _of_file(
-    file: Path, selection: Selection, every_user: bool, plane: str | None
+    file: Path, selection: UserSelection, every_user: bool, plane: str | None
 ) -> list[Finding]:
     if selection.names_a_user:
         users = {"": selection.load_determined(file)}

@@ -16,13 +16,13 @@ from ..acl import Decision, Permissions, decided
 from ..acl._load.files import read_text
 from .anonymous import with_reason
 from .junit import Case
-from .permission_files import FILE, SOURCE, BadFile, Selection, bad_file, by_model, of_user
+from .permission_files import FILE, SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, in_words_of_the_command, printable
 
 
-class _Asked(NamedTuple):
+class _Expectation(NamedTuple):
     """One line of a file of expectations, and how it was decided."""
 
     line: int
@@ -48,7 +48,7 @@ class _Asked(NamedTuple):
 def test(
     expected: Path,
     file: Path | None,
-    selection: Selection,
+    selection: UserSelection,
     model: str | None,
     form: str,
 ) -> None:
@@ -86,8 +86,8 @@ def test(
 
 
 def _asked(
-    expected: Path, file: Path | None, selection: Selection, model: str | None
-) -> list[_Asked]:
+    expected: Path, file: Path | None, selection: UserSelection, model: str | None
+) -> list[_Expectation]:
     """Decide every line; all mistakes of the file are one error."""
     permissions = None if file is None else selection.load_determined(file)
     try:
@@ -111,7 +111,7 @@ def _asked(
         except (SubtrieError, ValueError) as error:
             mistakes.append(f"{expected}:{number}: {in_words_of_the_command(str(error))}")
             continue
-        asked.append(_Asked(number, words, wanted, decision))
+        asked.append(_Expectation(number, words, wanted, decision))
     if not asked and not mistakes:
         mistakes.append(f"{expected}: the file contains no expectations")
     if mistakes:
@@ -119,14 +119,14 @@ def _asked(
     return asked
 
 
-def _object(asked: _Asked) -> dict[str, Any]:
+def _object(asked: _Expectation) -> dict[str, Any]:
     answer = {"line": asked.line, "expected": asked.expected, "right": asked.right}
     decision = asked.decision
     more = {"determined": decision.determined, "explanation": decision.explanation}
     return {**answer, **more}
 
 
-def _print(failed: list[_Asked]) -> None:
+def _print(failed: list[_Expectation]) -> None:
     screen = console()
     for each in failed:
         why = printable(in_words_of_the_command(each.decision.explanation))
@@ -136,7 +136,7 @@ def _print(failed: list[_Asked]) -> None:
         screen.print("[green]✓[/] all decisions are as expected")
 
 
-def _named(expected: Path, words: list[str], selection: Selection) -> Permissions:
+def _named(expected: Path, words: list[str], selection: UserSelection) -> Permissions:
     if len(words) not in (2, 3):
         raise ValueError("write 'of FILE' or 'of FILE USER'")
     path = expected.parent / words[1]

@@ -15,7 +15,7 @@ from .._core.errors import SubtrieError
 from ..acl import Permissions, Traffic, narrowed
 from ..acl._narrowing import Narrowing
 from ..acl._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
-from .permission_files import SOURCE, BadFile, Selection, bad_file, of_user
+from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row
 from .usage_forms import AS, print_as, print_usage
@@ -47,7 +47,7 @@ class _NamedSource(click.ParamType):  # type: ignore[type-arg]
 
 
 @dataclasses.dataclass(frozen=True)
-class User:
+class ReviewedUser:
     """A user whose permissions are compared with traffic.
 
     Attributes:
@@ -69,7 +69,7 @@ class User:
 class Usage:
     """The answer about one user."""
 
-    of: User
+    of: ReviewedUser
     entries: tuple[EntryUsage, ...]
     refused: tuple[Attempt, ...]
     uncovered: tuple[Attempt, ...]
@@ -90,7 +90,7 @@ class Usage:
 @of_user
 @by_format
 def usage(
-    files: tuple[_Named, ...], run: str, artefact: str | None, selection: Selection, form: str
+    files: tuple[_Named, ...], run: str, artefact: str | None, selection: UserSelection, form: str
 ) -> None:
     r"""Compare the rules in FILES with the traffic of an audit.
 
@@ -132,10 +132,10 @@ def usage(
 
 
 def _users_of_files(
-    files: tuple[_Named, ...], selection: Selection
-) -> tuple[list[User], list[Row]]:
+    files: tuple[_Named, ...], selection: UserSelection
+) -> tuple[list[ReviewedUser], list[Row]]:
     """The users of the files, and a row for each whose permissions are not in them."""
-    found: dict[str, User] = {}
+    found: dict[str, ReviewedUser] = {}
     unknown: list[Row] = []
     for named, source in files:
         for label, permissions in selection.load_each(source).items():
@@ -153,7 +153,7 @@ def _users_of_files(
             if (why := _unusable(permissions)) is not None:
                 unknown.append(Row(why[0], "error", f"{label or name}: {why[1]}", str(source)))
                 continue
-            one = User(label or name, account, name, str(source), permissions)
+            one = ReviewedUser(label or name, account, name, str(source), permissions)
             if name in found:
                 both = f"{found[name].label} and {one.label}"
                 raise BadFile(
@@ -183,7 +183,10 @@ def _name_of(source: Path | str) -> str:
 
 
 def _check_known(
-    users_of_files: list[User], users: dict[str, Traffic], run: str, selection: Selection
+    users_of_files: list[ReviewedUser],
+    users: dict[str, Traffic],
+    run: str,
+    selection: UserSelection,
 ) -> None:
     """Refuse users that are not those of the traffic."""
     there = sorted(name for name, traffic in users.items() if traffic)
@@ -198,7 +201,7 @@ def _check_known(
     )
 
 
-def _usage(user: User, traffic: Traffic) -> Usage:
+def _usage(user: ReviewedUser, traffic: Traffic) -> Usage:
     permissions = user.permissions
     if not traffic:
         return Usage(user, (), (), (), None)
@@ -249,7 +252,7 @@ def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
     ]
 
 
-def _tried(user: User, attempt: Attempt) -> str:
+def _tried(user: ReviewedUser, attempt: Attempt) -> str:
     if attempt.allowed:
         why = "although the entries allow it"
     elif attempt.rule is None:

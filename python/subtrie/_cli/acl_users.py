@@ -16,7 +16,7 @@ from ..acl import Permissions
 from ..acl._entitlement import entitlement
 from ..acl._microbus import about_microbus
 from .anonymous import anonymity
-from .permission_files import SOURCE, Selection, bad_file, by_model, of_user
+from .permission_files import SOURCE, UserSelection, bad_file, by_model, of_user
 from .report_forms import JSON, TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, print_json, printable
@@ -124,7 +124,7 @@ def _cell(value: Any) -> str:
 def who(
     subject: str,
     files: tuple[Path, ...],
-    selection: Selection,
+    selection: UserSelection,
     verb: str,
     model: str | None,
     form: str,
@@ -187,7 +187,7 @@ def _print_who(found: list[dict[str, Any]], subject: str, verb: str) -> None:
 
 
 def _who(
-    file: Path, selection: Selection, subject: str, verb: str, model: str | None
+    file: Path, selection: UserSelection, subject: str, verb: str, model: str | None
 ) -> Iterator[dict[str, Any]]:
     users = {"": selection.load(file)} if selection.names_a_user else selection.load_each(file)
     for name, permissions in users.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .._core.errors import SubtrieError
-from .audit_answers import Asked, asks, exit_code, print_proposal
+from .audit_answers import AnswerOptions, asks, exit_code, print_proposal
 from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
@@ -111,7 +111,7 @@ def audit(
     until_idle: float | None,
     checkpoint: str | None,
     memory: str,
-    read_questions: Callable[[], Asked],
+    read_questions: Callable[[], AnswerOptions],
 ) -> None:
     r"""Audit the traffic in trace logs of nats-server.
 
@@ -168,7 +168,7 @@ def audit(
             started.append(spark)
             return spark
 
-        def once(asked: Asked, options: dict[str, Any]) -> Audit:
+        def once(asked: AnswerOptions, options: dict[str, Any]) -> Audit:
             """Audit the logs as they are now; in this process if they are small."""
             more = asked.selection is not None or not asked.questions.automatic
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class AnswerOptions:
     """The values of the options.
 
     Attributes:
@@ -55,7 +55,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
         fail_on: tuple[str, ...],
         **named: Any,
     ) -> Any:
-        def read() -> Asked:
+        def read() -> AnswerOptions:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
             from ..spark import ANSWERS, TABLES, Questions, Selection
             from ..spark._answers.questions import load_code, load_rules, parse_time
@@ -86,7 +86,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 automatic=not asked,
                 **given,
             )
-            return Asked(questions, selection or None, permissions, tables)
+            return AnswerOptions(questions, selection or None, permissions, tables)
 
         return command(*arguments, read_questions=read, **named)
 

@@ -48,7 +48,7 @@ class BadFile(click.ClickException):
         return "\n".join(line_of_output(printable(each)) for each in self.message.split("\n"))
 
 
-class _Source(click.ParamType):  # type: ignore[type-arg]
+class _PermissionSource(click.ParamType):  # type: ignore[type-arg]
     """A file, or ``-`` for standard input; with ``several``, a folder or an address too."""
 
     name = "file"
@@ -72,9 +72,9 @@ class _Source(click.ParamType):  # type: ignore[type-arg]
 
 
 #: A file of one verb's own, such as a policy or a baseline.
-FILE = _Source(several=False)
+FILE = _PermissionSource(several=False)
 #: A file of permissions, a folder of JWTs, or the address of a running broker.
-SOURCE = _Source(several=True)
+SOURCE = _PermissionSource(several=True)
 
 
 def bad_file(error: Exception) -> BadFile:
@@ -89,7 +89,7 @@ by_plane = click.option(
 
 
 @dataclasses.dataclass(frozen=True)
-class Selection:
+class UserSelection:
     """The user whose permissions are taken from a file, and how the file may be read."""
 
     user: str | None
@@ -169,7 +169,7 @@ def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
         allow_readable: bool,
         **named: Any,
     ) -> Any:
-        selection = Selection(user, account, account_jwt, allow_readable)
+        selection = UserSelection(user, account, account_jwt, allow_readable)
         return command(*arguments, selection=selection, **named)
 
     with_options: Callable[..., Any] = selected

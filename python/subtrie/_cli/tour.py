@@ -47,7 +47,7 @@ _ORDER = "prod.safe.443.web_shop.orders_shop._.GET.order.7"
 _ALL = "prod.safe.443.web_shop.orders_shop._.GET.orders.all"
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """One step: what it shows, and the arguments of the command that shows it."""
 
     title: str
@@ -55,24 +55,24 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step(
+    TourStep(
         "A request becomes a subject: plane, port, sender, receiver, method, path.",
         ("encode", "--plane", "prod", "--source", "web.shop", "https://orders.shop/orders/7"),
     ),
-    Step("Its parts are read back; the sender is part of the subject.", ("decode", _SUBJECT)),
-    Step(
+    TourStep("Its parts are read back; the sender is part of the subject.", ("decode", _SUBJECT)),
+    TourStep(
         "The subscriptions that match it.",
         ("who", "-s", f"{FOLDER}/subscriptions.txt", _SUBJECT),
     ),
-    Step(
+    TourStep(
         "A near miss: no service has this path; the nearest pattern differs in one token.",
         ("who", "-s", f"{FOLDER}/subscriptions.txt", _ORDER),
     ),
-    Step(
+    TourStep(
         "Permissions were tidied up: two rules became one, and exactly one subject leaks.",
         ("acl", "diff", f"{FOLDER}/old.conf", f"{FOLDER}/new.conf"),
     ),
-    Step(
+    TourStep(
         "The rule that allows it now: the deny entry was misspelt.",
         ("why", "-p", f"{FOLDER}/new.conf", _ALL),
     ),

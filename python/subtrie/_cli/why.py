@@ -15,7 +15,7 @@ from ..acl import Decision, Permissions, decided
 from ..acl._load.files import STANDARD_INPUT
 from .anonymous import with_reason
 from .junit import Case
-from .permission_files import FORMATS, SOURCE, Selection, by_model, every_user, of_user
+from .permission_files import FORMATS, SOURCE, UserSelection, by_model, every_user, of_user
 from .report_forms import JSON, TEXT, by_format, print_report
 from .sarif import Row
 from .stream import (
@@ -46,7 +46,7 @@ from .stream import (
 def why(
     subjects: tuple[str, ...],
     source: Path,
-    selection: Selection,
+    selection: UserSelection,
     verb: str,
     queue: str | None,
     every_user: bool,

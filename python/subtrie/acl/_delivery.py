@@ -36,7 +36,7 @@ class Delivery:
         return bool(self.subjects)
 
 
-class _Place(NamedTuple):
+class _Arrival(NamedTuple):
     """An account in which a message appears, its subject there, and if a service brought it."""
 
     account: Account
@@ -67,7 +67,7 @@ class Courses:
 
     def of(
         self, account: Account, subject: str, taken: tuple[Import, ...] = ()
-    ) -> list[list[_Place]]:
+    ) -> list[list[_Arrival]]:
         """Return the places that a message reaches, for each course of chance.
 
         Args:
@@ -75,7 +75,7 @@ class Courses:
             subject: its subject there, mapped already.
             taken: the service imports that brought it.
         """
-        courses = [[_Place(account, subject, bool(taken))]]
+        courses = [[_Arrival(account, subject, bool(taken))]]
         for each in (*account.imports, *account.implied):
             if each.kind != "service" or each in taken:
                 continue
@@ -83,7 +83,7 @@ class Courses:
             if text is None:
                 continue
             other = self._accounts[each.account]
-            further: list[list[_Place]] = []
+            further: list[list[_Arrival]] = []
             for outcome in self.of_published(other, text):
                 further += [[]] if outcome is None else self.of(other, outcome, (*taken, each))
             courses = [[*one, *more] for one, more in product(courses, further)]
@@ -158,7 +158,7 @@ def delivery(
 
 
 def _received(
-    course: list[_Place],
+    course: list[_Arrival],
     there: Account,
     subscription: str,
     queue: str | None,
@@ -185,7 +185,7 @@ def _received(
     return [tuple(sorted([*certain, *row])) for row in product(*choices)]
 
 
-def _arriving(place: _Place, there: Account, subscription: str) -> Iterator[str]:
+def _arriving(place: _Arrival, there: Account, subscription: str) -> Iterator[str]:
     """The subjects under which a message in a place reaches a subscription of an account."""
     if place.account is there and engine.matches(subscription, place.subject):
         yield place.subject

@@ -100,7 +100,7 @@ class Argument:
             raise HTTPError(f"{self.name!r} is nested too deeply", status=400) from None
 
 
-class Sent(NamedTuple):
+class CallParts(NamedTuple):
     """The parts of a typed call: parameters of the URL, and the options of the body."""
 
     params: list[tuple[str, str]]
@@ -307,7 +307,7 @@ class Arguments:
 
     # --- writing
 
-    def sent(self, method: str, values: Mapping[str, Any]) -> Sent:
+    def sent(self, method: str, values: Mapping[str, Any]) -> CallParts:
         """Return how a typed client sends its arguments.
 
         Args:
@@ -333,11 +333,11 @@ class Arguments:
                 params.extend(deep_object(argument.key, value))
         if self.body is None:
             has_body = not in_query and any(not each.in_path for each in self.named)
-            return Sent(params, {"json": members} if has_body else {})
+            return CallParts(params, {"json": members} if has_body else {})
         value = values[REQUEST_BODY]
         if self._kind is bytes or isinstance(value, bytes):
-            return Sent(params, {"body": value})
-        return Sent(params, {"json": value})
+            return CallParts(params, {"body": value})
+        return CallParts(params, {"json": value})
 
     # --- describing
 

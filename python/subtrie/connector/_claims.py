@@ -49,7 +49,7 @@ class Claims:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._test = _Parser(text).whole()
+        self._test = _ExpressionParser(text).whole()
 
     def satisfied_by(self, flat: Flat) -> bool:
         """Return whether flattened claims (``flattened``) satisfy the expression."""
@@ -99,7 +99,7 @@ def _element(value: str | float) -> str:
     return str(value)
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens of one expression."""
 
     def __init__(self, text: str) -> None:

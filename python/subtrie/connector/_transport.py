@@ -26,7 +26,7 @@ from .._core.dispatcher import Dispatcher, HandlerSubscription
 from .._core.errors import refusal
 from ._broker.acknowledging import Acknowledging
 from ._broker.connection import PayloadReceiver
-from ._broker.errors import Violation, explained, publish_rules
+from ._broker.errors import RefusedOperation, explained, publish_rules
 from ._broker.shared import SharedConnection, all_connections, connect
 from ._codec import check_installed, write_message
 from ._credentials import load_credentials
@@ -151,7 +151,7 @@ class Transport:
         #: Called with the subject of a publish that the broker refused.
         self.on_refused: Callable[[str], None] | None = None
 
-    def _on_violation(self, found: Violation) -> None:
+    def _on_violation(self, found: RefusedOperation) -> None:
         if found.verb == "subscribe":
             self.refused.add(found.subject)
         elif self.on_refused is not None:

@@ -29,7 +29,7 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _FindingRule:
     """The rule by which rows of a table become findings.
 
     Attributes:
@@ -72,7 +72,7 @@ def _undelivered_title(row: _Row) -> str:
 
 
 _RULES = (
-    _Rule(
+    _FindingRule(
         "spoofed",
         ("who", "claimed"),
         "count",
@@ -84,7 +84,7 @@ _RULES = (
         ),
         "Give each service its own user, whose publish rules name it as the source.",
     ),
-    _Rule(
+    _FindingRule(
         "claimed_users",
         ("who", "claimed"),
         "count",
@@ -94,7 +94,7 @@ _RULES = (
         "Its CONNECT names a user beside the credentials that the broker checked. The broker may "
         "print that name before its lines; the audit names the user that was proven.",
     ),
-    _Rule(
+    _FindingRule(
         "violations",
         ("kind", "who", "rule"),
         "count",
@@ -109,7 +109,7 @@ _RULES = (
         # The other kinds have a table of their own.
         lambda row: row["kind"] in ("forbidden", "forbidden_subscription"),
     ),
-    _Rule(
+    _FindingRule(
         "cross_plane",
         ("identity", "plane"),
         "count",
@@ -118,7 +118,7 @@ _RULES = (
         lambda row: f"{row['identity']} of plane {row['home_plane']} published on {row['plane']}",
         "Permissions should fix the plane of each service.",
     ),
-    _Rule(
+    _FindingRule(
         "refused",
         ("who", "kind"),
         "count",
@@ -127,7 +127,7 @@ _RULES = (
         lambda row: f"The broker refused {row['who']}: {row['kind']}",
         "Either the rules lack an entry, or the service does what it should not.",
     ),
-    _Rule(
+    _FindingRule(
         "slow_consumers",
         ("who",),
         "count",
@@ -137,7 +137,7 @@ _RULES = (
         "The broker closes such a connection, and messages to it are lost: its handlers block the "
         "reading, or it needs a queue group.",
     ),
-    _Rule(
+    _FindingRule(
         "undelivered",
         ("nearest", "differs_at", "subscription_inactive"),
         "count",
@@ -147,7 +147,7 @@ _RULES = (
         "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
         "endpoint does not exist.",
     ),
-    _Rule(
+    _FindingRule(
         "malformed",
         ("reason",),
         "count",
@@ -159,7 +159,7 @@ _RULES = (
         ),
         "Build subjects with the encoder, not by hand.",
     ),
-    _Rule(
+    _FindingRule(
         "gap",
         ("service", "finding"),
         None,
@@ -169,7 +169,7 @@ _RULES = (
         "The source, the permissions and the traffic differ on this edge.",
         lambda row: row["finding"] != "ok",
     ),
-    _Rule(
+    _FindingRule(
         "permission_usage",
         ("service",),
         None,
@@ -180,7 +180,7 @@ _RULES = (
         lambda row: row["effect"] == "allow" and not row["accepted"] and not row["refused"],
         ("service", "verb", "effect", "rule"),
     ),
-    _Rule(
+    _FindingRule(
         "flows",
         ("publisher", "pattern"),
         "undelivered",
@@ -190,7 +190,7 @@ _RULES = (
         "Compare the subject with the patterns that are subscribed.",
         lambda row: bool(row["undelivered"]),
     ),
-    _Rule(
+    _FindingRule(
         "coverage",
         (),
         None,
@@ -200,7 +200,7 @@ _RULES = (
         "Nothing that was published matches them: they are misspelled, or not needed.",
         lambda row: not row["matched"] and not row["delivered"],
     ),
-    _Rule(
+    _FindingRule(
         "unparseable",
         ("reason",),
         None,
@@ -236,12 +236,12 @@ def all_findings(result: Audit, *, name: str = "RUN", logs: Sequence[str] = ()) 
     return found
 
 
-def _without_flows() -> list[_Rule]:
+def _without_flows() -> list[_FindingRule]:
     """Return the rules of a run with calls: the other tables say what flows would."""
     return [rule for rule in _RULES if rule.table not in ("flows", "coverage")]
 
 
-def _with_nearest(result: Audit) -> list[_Rule]:
+def _with_nearest(result: Audit) -> list[_FindingRule]:
     """Return all rules; that of flows names the subscribed pattern that is nearest."""
     patterns = sorted({row["pattern"] for row in islice(rows_of(result, "coverage"), _COMPARED)})
 
@@ -266,7 +266,7 @@ def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
 
 
 def _of_rule(
-    rule: _Rule, result: Audit, command: Callable[[str, list[Any]], str]
+    rule: _FindingRule, result: Audit, command: Callable[[str, list[Any]], str]
 ) -> Iterator[Finding]:
     groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
     for row in _added(rows_of(result, rule.table), rule.added):

@@ -23,7 +23,7 @@ _CLIENT = (3, "SPAN_KIND_CLIENT", "SpanKind.CLIENT")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-class _Sent(NamedTuple):
+class _SentRequest(NamedTuple):
     """A request that a connector sent; without a subject it is not known where to."""
 
     subject: str | None = None
@@ -66,22 +66,22 @@ def spans(df: DataFrame, *, plane: str, column: str = "value") -> DataFrame:
             sent = [each for line in lines if line for each in requests_in(line, plane)]
             columns = list(zip(*sent, strict=True)) or [()] * len(kinds)
             arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-            yield pa.record_batch(arrays, names=_Sent._fields)
+            yield pa.record_batch(arrays, names=_SentRequest._fields)
 
     return events(df.mapInArrow(read, "subject string, identity string, time timestamp"))
 
 
-def requests_in(line: str, plane: str) -> list[_Sent]:
+def requests_in(line: str, plane: str) -> list[_SentRequest]:
     """Return the requests that the spans of a line were made for; one without a subject if damaged.
 
     Cost: one pass over the line.
     """
     try:
         if len(line) > _LONGEST_LINE:
-            return [_Sent()]
+            return [_SentRequest()]
         found = [_sent(span, plane) for span in _spans(json.loads(line)) if span["kind"] in _CLIENT]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
-        return [_Sent()]
+        return [_SentRequest()]
     return [each for each in found if each is not None]
 
 
@@ -95,7 +95,7 @@ def _spans(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from scope.get("spans", ())
 
 
-def _sent(span: Mapping[str, Any], plane: str) -> _Sent | None:
+def _sent(span: Mapping[str, Any], plane: str) -> _SentRequest | None:
     """Return the request of a client's span, or None if no connector sent it."""
     attributes = span.get("attributes") or {}
     if not isinstance(attributes, dict):
@@ -109,7 +109,7 @@ def _sent(span: Mapping[str, Any], plane: str) -> _Sent | None:
     else:
         start = datetime.datetime.fromisoformat(span["start_time"])
         time = (start - _EPOCH) // datetime.timedelta(microseconds=1)
-    return _Sent(_subject(plane, service, method, url), service, time)
+    return _SentRequest(_subject(plane, service, method, url), service, time)
 
 
 @lru_cache(maxsize=65_536)

@@ -32,14 +32,14 @@ def rules() -> list[_Rule]:
     ]
 
 
-class Carried(NamedTuple):
+class CarriedMessage(NamedTuple):
     """A step and the streaming message that it carries."""
 
     step: Step
     typed: Any
 
 
-def messages(connections: Connections) -> Iterator[list[Carried]]:
+def messages(connections: Connections) -> Iterator[list[CarriedMessage]]:
     """Yield the streaming messages of each connection that has any."""
     if not any(_uses_streaming(steps) for steps in connections.values()):
         return
@@ -55,11 +55,11 @@ def messages(connections: Connections) -> Iterator[list[Carried]]:
             with contextlib.suppress(WireError):
                 typed = conversation.feed(step.op)
                 if typed is not None:
-                    carried.append(Carried(step, typed))
+                    carried.append(CarriedMessage(step, typed))
         yield carried
 
 
-def in_order(connections: Connections) -> list[Carried]:
+def in_order(connections: Connections) -> list[CarriedMessage]:
     """Return the streaming messages of all connections in the order of their times."""
     everything = [carried for connection in messages(connections) for carried in connection]
     return sorted(everything, key=lambda carried: carried.step.time or 0)
@@ -137,7 +137,7 @@ def _heartbeats(connections: Connections) -> Iterator[Verdict]:
                 yield broken(carried.step)
 
 
-class _Delivery(NamedTuple):
+class _StreamingDelivery(NamedTuple):
     """A MsgProto with its acknowledgement wait, its acknowledgement and its redelivery."""
 
     step: Step
@@ -147,7 +147,7 @@ class _Delivery(NamedTuple):
     last: Step
 
 
-def _deliveries(connections: Connections) -> Iterator[_Delivery]:
+def _deliveries(connections: Connections) -> Iterator[_StreamingDelivery]:
     for connection in messages(connections):
         unsubscribed = _unsubscribed(connection)
         for index, carried in enumerate(connection):
@@ -168,10 +168,10 @@ def _deliveries(connections: Connections) -> Iterator[_Delivery]:
                     redelivered = redelivered or later.step
             wait = request.message.ackWaitInSecs * _SECOND
             last = unsubscribed.get(inbox, connection[-1].step)
-            yield _Delivery(carried.step, wait, acknowledged, redelivered, last)
+            yield _StreamingDelivery(carried.step, wait, acknowledged, redelivered, last)
 
 
-def _unsubscribed(connection: list[Carried]) -> dict[str, Step]:
+def _unsubscribed(connection: list[CarriedMessage]) -> dict[str, Step]:
     """Return the step at which each subscription (by its inbox) was unsubscribed."""
     inboxes: dict[str, str] = {}
     unsubscribed: dict[str, Step] = {}

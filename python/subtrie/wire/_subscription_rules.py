@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._exchange import Connections, Step, Verdict, broken, kept
-from ._streaming_rules import Carried, in_order, messages
+from ._streaming_rules import CarriedMessage, in_order, messages
 
 _NEW_ONLY, _LAST_RECEIVED, _TIME_DELTA, _SEQUENCE, _FIRST = range(5)
 #: The tolerance between the clocks of a server and a capture, in nanoseconds.
@@ -31,7 +31,7 @@ def rules() -> list[tuple[str, str, Callable[[Connections], Iterator[Verdict]]]]
     ]
 
 
-def _first_deliveries(carried: list[Carried]) -> Iterator[tuple[Step, Any, Any]]:
+def _first_deliveries(carried: list[CarriedMessage]) -> Iterator[tuple[Step, Any, Any]]:
     """Yield step, message and subscription request of each delivery except redeliveries."""
     for each in carried:
         request = each.typed.answers

@@ -50,7 +50,7 @@ impl Masks {
 /// Positions that are expanded at a time.
 pub(crate) const EXPANDED: usize = 32;
 
-/// A way to compute masks.
+/// A SIMD backend that computes masks.
 pub(crate) trait Kernel: Copy {
     /// The equal bytes of two blocks: one bit a byte, the first byte lowest.
     fn equal(self, left: &[u8; 32], right: &[u8; 32]) -> u32;
@@ -69,8 +69,7 @@ pub(crate) trait Kernel: Copy {
         pairs.iter().map(|pair| usize::from(below(pair))).sum()
     }
 
-    /// The positions of the bits that are set, each with `start` added, if one instruction finds
-    /// them. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
+    /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
     #[inline(always)]
     fn expand(self, _bits: u64, _start: u16) -> Option<[u16; EXPANDED]> {
         None

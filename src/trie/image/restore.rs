@@ -20,7 +20,7 @@ pub struct ImageSubscription {
     pub pattern: Arc<str>,
     /// Its queue name.
     pub queue: Option<Arc<str>>,
-    /// The number of times the group that it leads was served.
+    /// The round-robin counter of its group, if it is the oldest member.
     pub turn: u64,
 }
 

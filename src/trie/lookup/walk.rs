@@ -56,7 +56,7 @@ pub(super) struct Candidate {
 pub(super) struct Walk {
     /// Keys to visit, and those visited.
     visits: Vec<Visit>,
-    /// Candidates, and behind `passed` room for more.
+    /// `[..passed]` is valid; the rest is capacity, so that appending takes no branch.
     candidates: Vec<Candidate>,
     /// The number of candidates.
     passed: usize,

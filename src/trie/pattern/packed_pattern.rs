@@ -78,7 +78,7 @@ pub(crate) fn header(pattern: &[u8]) -> u64 {
     let (mut stars, mut position, mut counted) = (0, 0, 0);
     for at in memchr_iter(b'*', pattern) {
         let ends_token = |place: usize| pattern.get(place).is_none_or(|&byte| byte == b'.');
-        // Before the first byte the place wraps, to one where there is no byte.
+        // `at - 1` wraps at 0, and is then out of range.
         if !ends_token(at.wrapping_sub(1)) || !ends_token(at + 1) {
             continue;
         }

@@ -12,7 +12,7 @@ use super::to_u32;
 /// than a page has a page of its own.
 pub(super) const PAGE_WORDS: usize = 4096;
 
-/// Pages of an array: a huge page.
+/// Pages of an array; one array fills a huge page.
 const PAGES: usize = 64;
 
 /// Pages of [`PAGE_WORDS`] words, found by their places.

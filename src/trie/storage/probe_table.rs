@@ -17,7 +17,7 @@ pub(crate) type Entry = [u64; 2];
 /// Entries of a cache line.
 pub(super) const IN_LINE: usize = 4;
 
-/// Keys stand further from home than a keyed hash places them by chance: the hash key is known.
+/// The probe limit is exceeded: probably hash flooding by a sender that knows the hash key.
 #[derive(Debug)]
 pub(crate) struct ProbeLimitExceeded;
 

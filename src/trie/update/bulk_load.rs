@@ -8,7 +8,7 @@
 use super::Cursor;
 use super::leaf_entries::IN_TABLE_UP_TO;
 use super::leaf_split::MIN_BULK_LOAD;
-use super::load_plan::{GivenUp, NodePlan, Plan, plan};
+use super::load_plan::{BulkLoadAborted, NodePlan, Plan, plan};
 use super::unwind;
 use crate::trie::address::Slot;
 use crate::trie::hash::NodeKey;
@@ -25,7 +25,7 @@ const NO_ROW: u32 = u32::MAX;
 /// not cover the time that memory takes, many more are evicted again.
 const AHEAD: usize = 12;
 
-/// A bulk load at work.
+/// The state of a bulk load.
 struct Load<'a> {
     index: &'a mut Index,
     patterns: &'a [&'a str],
@@ -76,7 +76,7 @@ impl Index {
         &mut self,
         patterns: &[&str],
         row: &impl Fn(usize) -> (u64, Option<&'a str>, u64),
-    ) -> Result<(), GivenUp> {
+    ) -> Result<(), BulkLoadAborted> {
         let mut guard = ClearUnlessDone {
             index: self,
             done: false,
@@ -103,7 +103,7 @@ impl Index {
 }
 
 impl Load<'_> {
-    fn carry_out(&mut self, plan: &Plan) -> Result<(), GivenUp> {
+    fn carry_out(&mut self, plan: &Plan) -> Result<(), BulkLoadAborted> {
         for &(row, next) in &plan.same {
             self.same[row as usize] = next;
         }
@@ -135,7 +135,11 @@ impl Load<'_> {
     }
 
     /// Makes rows a leaf, whose entries are in the table.
-    fn place_leaf(&mut self, key: NodeKey, rows: &[(u32, LeafEntry)]) -> Result<(), GivenUp> {
+    fn place_leaf(
+        &mut self,
+        key: NodeKey,
+        rows: &[(u32, LeafEntry)],
+    ) -> Result<(), BulkLoadAborted> {
         if key == self.index.hasher.root() {
             return self.place_undivided(key, rows);
         }
@@ -148,7 +152,11 @@ impl Load<'_> {
     }
 
     /// Makes rows a leaf of the root, or one that no position divides.
-    fn place_undivided(&mut self, key: NodeKey, rows: &[(u32, LeafEntry)]) -> Result<(), GivenUp> {
+    fn place_undivided(
+        &mut self,
+        key: NodeKey,
+        rows: &[(u32, LeafEntry)],
+    ) -> Result<(), BulkLoadAborted> {
         let entries: Vec<LeafEntry> = rows.iter().map(|&row| self.store(row)).collect();
         if let [entry] = entries[..] {
             return Ok(self.index.set_node(key, entry.node())?);

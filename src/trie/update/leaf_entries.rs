@@ -100,7 +100,8 @@ impl Index {
         Ok(())
     }
 
-    /// Removes the entry of a pattern from its leaf. Fails never: each key that is set has a node.
+    /// Removes the entry of a pattern from its leaf. Infallible: it
+    /// overwrites existing keys only.
     pub(super) fn remove_from_leaf(
         &mut self,
         leaf: &Cursor,

@@ -17,7 +17,7 @@ use crate::trie::node::{Branch, LeafEntry};
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
-/// A row that has the same pattern as none before it: the key of its leaf or branch, and its number.
+/// The node key and the row of each distinct pattern.
 type Place = (u64, u32);
 
 /// A load reads each pattern so many times on average, at most: once for each branch above it. Sets in
@@ -33,11 +33,11 @@ const PARALLEL_FROM: usize = 256;
 /// Rows that are divided by several threads. Fewer take less time than a thread takes to start.
 const PARALLEL_ROWS: usize = 4096;
 
-/// The rows have to be inserted one by one: patterns are read too often, or keys cluster as chance
-/// does not make them.
-pub(super) struct GivenUp;
+/// The bulk load is aborted, and the rows are inserted one by one: patterns are read too often, or
+/// keys cluster as chance does not make them.
+pub(super) struct BulkLoadAborted;
 
-impl From<ProbeLimitExceeded> for GivenUp {
+impl From<ProbeLimitExceeded> for BulkLoadAborted {
     fn from(_: ProbeLimitExceeded) -> Self {
         Self
     }
@@ -73,7 +73,7 @@ struct Group {
     distinct: bool,
 }
 
-/// A plan at work.
+/// The state of the planner.
 struct Planner<'a> {
     hasher: &'a TokenHasher,
     patterns: &'a [&'a str],
@@ -90,7 +90,7 @@ pub(super) fn plan(
     hasher: &TokenHasher,
     root: Option<Branch>,
     patterns: &[&str],
-) -> Result<Vec<Plan>, GivenUp> {
+) -> Result<Vec<Plan>, BulkLoadAborted> {
     let Some(root) = root else {
         let places = (0u32..).zip(patterns).map(|(row, _)| (0, row)).collect();
         let mut planner = Planner::new(hasher, patterns, places);
@@ -186,11 +186,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Plan, GivenUp> {
+    fn run(mut self) -> Result<Plan, BulkLoadAborted> {
         let hasher = RandomState::default();
         while let Some(mut group) = self.groups.pop() {
             let count = group.end - group.start;
-            self.budget = self.budget.checked_sub(count).ok_or(GivenUp)?;
+            self.budget = self.budget.checked_sub(count).ok_or(BulkLoadAborted)?;
             if !group.distinct {
                 self.merge_equal(&mut group, &hasher);
             }
@@ -242,7 +242,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Makes a group of different patterns a leaf or a branch.
-    fn build(&mut self, group: &Group) -> Result<(), GivenUp> {
+    fn build(&mut self, group: &Group) -> Result<(), BulkLoadAborted> {
         let &Group {
             key, start, end, ..
         } = group;
@@ -266,7 +266,7 @@ impl<'a> Planner<'a> {
         let Some(branch) = select_positions(parsed, weight, self.hasher) else {
             // As for a leaf that is split: patterns with equal hashes stay together.
             if !self.hasher.strong && have_different_tokens(parsed) {
-                return Err(GivenUp);
+                return Err(BulkLoadAborted);
             }
             self.plan_undivided(key, start, count);
             return Ok(());

@@ -136,7 +136,7 @@ impl ClassNumbers {
         hasher: &TokenHasher,
     ) -> Option<Candidate> {
         let (first, others) = sample.split_first()?;
-        // Most positions have one token in all patterns: to compare it is faster than to hash it.
+        // Fast path: all patterns are equal at most positions, and comparing is faster than hashing.
         if others.iter().all(|other| are_alike(first, other, position)) {
             return None;
         }

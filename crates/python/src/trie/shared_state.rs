@@ -41,7 +41,7 @@ pub struct SharedState<T> {
     /// The number of scalar readers at work, or `CHANGING`. Guarded by the GIL.
     borrow: AtomicUsize,
     /// The number of writers that wait with the GIL held: batches let them go first.
-    impatient: AtomicUsize,
+    waiting_writers: AtomicUsize,
     /// The number of changes begun.
     changes: AtomicU64,
     state: UnsafeCell<T>,
@@ -94,7 +94,7 @@ impl<T> SharedState<T> {
         Self {
             lock: RwLock::new(()),
             borrow: AtomicUsize::new(0),
-            impatient: AtomicUsize::new(0),
+            waiting_writers: AtomicUsize::new(0),
             changes: AtomicU64::new(0),
             state: UnsafeCell::new(state),
         }
@@ -126,7 +126,7 @@ impl<T> SharedState<T> {
     /// chunks.
     pub fn read_detached<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         for _ in 0..MAX_YIELDS {
-            if self.impatient.load(Ordering::Relaxed) == 0 {
+            if self.waiting_writers.load(Ordering::Relaxed) == 0 {
                 break;
             }
             yield_now();
@@ -173,14 +173,14 @@ impl<T> SharedState<T> {
         if let Some(lock) = lock() {
             return Some(lock);
         }
-        self.impatient.fetch_add(1, Ordering::Relaxed);
+        self.waiting_writers.fetch_add(1, Ordering::Relaxed);
         let mut patience = Patience::begin();
         let mut found = lock();
         while found.is_none() && patience.lasts() {
             spin_loop();
             found = lock();
         }
-        self.impatient.fetch_sub(1, Ordering::Relaxed);
+        self.waiting_writers.fetch_sub(1, Ordering::Relaxed);
         found
     }
 

@@ -116,7 +116,7 @@ impl State {
         (plain, groups.queues.iter().map(of_queue).collect())
     }
 
-    /// The place of a handle.
+    /// The cell that caches the handle of a subscription.
     pub fn handle_cell(&self, id: u64) -> Option<&HandleCell> {
         self.handles.get(self.index.find(id)?.slot.index())
     }

@@ -1,4 +1,4 @@
-//! Sums as Arrow columns, sorted by bucket. A column that says nothing is left out.
+//! Sums as Arrow columns, sorted by bucket. A column of defaults only is left out.
 
 use std::sync::Arc;
 

@@ -76,10 +76,10 @@ def parse_file(
         PermissionsError: a syntax error, or an include that is not possible.
         OSError: the file cannot be read.
     """
-    return _Reader(env, root.resolve(), files).file(path, None, None)
+    return _ConfigReader(env, root.resolve(), files).file(path, None, None)
 
 
-class _Reader:
+class _ConfigReader:
     """Reads the files of one configuration; holds what they share."""
 
     def __init__(self, env: Mapping[str, str], root: Path, files: list[Path] | None = None) -> None:
@@ -110,15 +110,15 @@ class _Reader:
         ):
             raise file_error("conf-yaml", path.name, path)
         self.open.append(real)
-        values = _Parser(text, path, self).document()
+        values = _ConfigParser(text, path, self).document()
         self.open.pop()
         return Node(values, path, 1)
 
 
-class _Parser:
+class _ConfigParser:
     """Parses one text, from left to right."""
 
-    def __init__(self, text: str, file: Path, reader: _Reader, depth: int = 0) -> None:
+    def __init__(self, text: str, file: Path, reader: _ConfigReader, depth: int = 0) -> None:
         self._text, self._file, self._reader = text, file, reader
         self._at = 0
         self._counted = (0, 1, 0)  # a place, its line, and where the line begins
@@ -407,7 +407,7 @@ class _Parser:
             raise file_error("conf-variable", name, self._file, line)
         reader.resolving.add(name)
         try:
-            value = _Parser(reader.env[name], self._file, reader, self._depth).single().value
+            value = _ConfigParser(reader.env[name], self._file, reader, self._depth).single().value
         except SubtrieError:
             self._fail("conf-variable", name)
         reader.resolving.discard(name)

@@ -60,7 +60,7 @@ _GLOBAL = "$G"
 
 
 @dataclasses.dataclass(slots=True)
-class _User:
+class _ConfigUser:
     name: str
     account: str | None
     permissions: LoadedPermissions
@@ -71,7 +71,7 @@ class _User:
 
 
 @dataclasses.dataclass(slots=True)
-class _Listed(_User):
+class _Listed(_ConfigUser):
     """A user that the configuration lists, and where."""
 
     node: Node
@@ -131,7 +131,7 @@ def users_of_accounts(values: dict[str, Node]) -> list[tuple[str, str, LoadedPer
     return rows
 
 
-def _users(values: dict[str, Node]) -> list[_User]:
+def _users(values: dict[str, Node]) -> list[_ConfigUser]:
     users: list[_Listed] = []
     callout: _Callout | None = None
     mistakes = Mistakes()
@@ -168,12 +168,12 @@ def _users(values: dict[str, Node]) -> list[_User]:
 
 def _not_listed(
     values: dict[str, Node], users: list[_Listed], callout: _Callout | None
-) -> list[_User]:
+) -> list[_ConfigUser]:
     """The users that the broker has beside those that the configuration lists."""
     if OPERATORS.intersection(values) or callout is not None:
         who = USERS_NOT_GIVEN if callout is None else _decider(callout)
         unknown = LoadedPermissions.undetermined(who)
-        return [_User(OTHER_USERS, None, unknown)]
+        return [_ConfigUser(OTHER_USERS, None, unknown)]
     found = []
     without = no_auth_users(values)
     for each in users:
@@ -181,10 +181,10 @@ def _not_listed(
             each.permissions.anonymous = NO_AUTH_USER
     if not users or (not without and system_account_alone(values, _account_names(values))):
         everything = LoadedPermissions(anonymous=NO_AUTHORIZATION)
-        found.append(_User(ANYONE, None, everything))
+        found.append(_ConfigUser(ANYONE, None, everything))
     for name, node in listener_logins(values):
         if name not in [each.name for each in users]:
-            found.append(_User(name, None, LoadedPermissions(place=place_of(node))))
+            found.append(_ConfigUser(name, None, LoadedPermissions(place=place_of(node))))
     return found
 
 

@@ -66,13 +66,13 @@ def load_deployment(
     allow_readable: bool = False,
 ) -> LoadedDeployment:
     """Read accounts and users: see ``Deployment.load``."""
-    reader = _Reader(os.environ if env is None else env, root, allow_readable)
+    reader = _DeploymentReader(os.environ if env is None else env, root, allow_readable)
     for each in sources:
         reader.read(each)
     return reader.finished()
 
 
-class _Reader:
+class _DeploymentReader:
     """Collects what several inputs hold."""
 
     def __init__(

@@ -24,7 +24,7 @@ from .._credentials import Credentials
 from .._errors import HTTPError
 from .._settings import shown_url
 from .acknowledging import Acknowledging
-from .errors import Violation, refuses_connection, violation
+from .errors import RefusedOperation, refuses_connection, violation
 from .handshake import connect_line
 from .servers import Server, ServerPool, waits
 from .session import Receivers, Session
@@ -54,7 +54,7 @@ Entry = bytes | Callable[[], None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Subscribed:
+class OpenSubscription:
     """A subscription of a connection."""
 
     sid: int
@@ -79,13 +79,13 @@ class Connection:
     def __init__(self, host: str, loop: asyncio.AbstractEventLoop) -> None:
         self._host, self.loop = host, loop
         #: Called with each publish or subscription that the broker refuses, on this loop.
-        self.on_violation: list[Callable[[Violation], None]] = []
+        self.on_violation: list[Callable[[RefusedOperation], None]] = []
         self._credentials: Credentials
         self._servers: ServerPool
         self._session: Session | None = None
         self._info: dict[str, Any] = {}
         self._server: Server
-        self._subscriptions: dict[int, Subscribed] = {}
+        self._subscriptions: dict[int, OpenSubscription] = {}
         self._receivers: Receivers = {}
         self._sids = itertools.count(1)
         self._excluded: list[str] = []
@@ -252,7 +252,7 @@ class Connection:
         made = []
         session = self._session
         for pattern in patterns:
-            each = Subscribed(next(self._sids), pattern, queue, acknowledging)
+            each = OpenSubscription(next(self._sids), pattern, queue, acknowledging)
             self._subscriptions[each.sid] = each
             self._receivers[each.sid] = receiver
             if session is not None:
@@ -262,7 +262,7 @@ class Connection:
             session.write(b"".join(each.line() for each in made))
         return made
 
-    def _prepare(self, session: Session, each: Subscribed) -> None:
+    def _prepare(self, session: Session, each: OpenSubscription) -> None:
         how = each.acknowledging
         if how is not None:
             session.reader.acknowledge(

@@ -27,7 +27,7 @@ _VIOLATION = re.compile(
 )
 
 
-class Violation(NamedTuple):
+class RefusedOperation(NamedTuple):
     """A refused publish or subscription."""
 
     verb: str
@@ -47,13 +47,13 @@ def refuses_credentials(error: BaseException | None) -> bool:
     )
 
 
-def violation(text: str) -> Violation | None:
+def violation(text: str) -> RefusedOperation | None:
     """Return the refused operation of a permissions violation; None for any other error."""
     found = _VIOLATION.search(text)
     if found is None:
         return None
     verb = "publish" if found[1].lower() == "publish" else "subscribe"
-    return Violation(verb, found[2], found[3])
+    return RefusedOperation(verb, found[2], found[3])
 
 
 def publish_rules(creds: str) -> tuple[str, ...] | None:

@@ -48,7 +48,7 @@ class _Subscription:
 
 
 @dataclass(slots=True)
-class _Connection:
+class _CapturedConnection:
     name: str
     server: str | None = None
     account: str | None = None
@@ -66,7 +66,7 @@ class _Connection:
 @dataclass(slots=True, eq=False)
 class _Message:
     row: Row
-    conn: _Connection
+    conn: _CapturedConnection
     ends: int
     takers: set[Any] = field(default_factory=set)
 
@@ -105,7 +105,7 @@ class _Events:
         self._path = path
         self._complete = complete
         self._position = number << INPUT_BITS
-        self._connections: dict[Any, _Connection] = {}
+        self._connections: dict[Any, _CapturedConnection] = {}
         self._by_key: dict[Any, list[_Message]] = {}
         self._open: deque[_Message] = deque()
         #: Receives the payload of each publish, if there is one.
@@ -174,7 +174,7 @@ class _Events:
                 self._connections.pop(item.conn, None)
         yield row
 
-    def _claim(self, conn: _Connection, item: OperationRow, at: int) -> Row:
+    def _claim(self, conn: _CapturedConnection, item: OperationRow, at: int) -> Row:
         """Return the row of a client that claims another user than the server proved."""
         return {
             "server": conn.server or "-",
@@ -189,16 +189,16 @@ class _Events:
             "subject": redacted(conn.who.claimed),
         }
 
-    def _connection(self, item: OperationRow) -> _Connection:
+    def _connection(self, item: OperationRow) -> _CapturedConnection:
         known = self._connections.get(item.conn)
         if known is None:
             kind = "client" if item.op is None else item.op.conn
             kind = {"server_to_client": "client", "route_legacy": "route"}.get(kind, kind)
-            known = _Connection(f"-/{kind}:tap-{item.conn}")
+            known = _CapturedConnection(f"-/{kind}:tap-{item.conn}")
             self._connections[item.conn] = known
         return known
 
-    def _learn(self, conn: _Connection, name: str, options: Mapping[str, Any]) -> None:
+    def _learn(self, conn: _CapturedConnection, name: str, options: Mapping[str, Any]) -> None:
         """Take over what the server or the client says about the connection."""
         if name == "CONNECT":
             conn.options |= as_read(options)
@@ -206,7 +206,7 @@ class _Events:
             self._learn_of_server(conn, options)
         conn.who = who_connected(conn.options, conn.account, checked=conn.checked is not False)
 
-    def _learn_of_server(self, conn: _Connection, options: Mapping[str, Any]) -> None:
+    def _learn_of_server(self, conn: _CapturedConnection, options: Mapping[str, Any]) -> None:
         """Take over the options of INFO."""
         if conn.checked is None:
             conn.checked = bool(options.get("auth_required"))
@@ -218,14 +218,14 @@ class _Events:
         if isinstance(options.get("remote_account"), str):
             conn.account = options["remote_account"]
 
-    def _published(self, conn: _Connection, row: Row, at: int) -> None:
+    def _published(self, conn: _CapturedConnection, row: Row, at: int) -> None:
         row |= {"deliveries": 0, "forwarded": 0, "ambiguous": False}
         message = _Message(row, conn, at + _WINDOW)
         self._open.append(message)
         conn.open.append(message)
         self._by_key.setdefault(_key(row), []).append(message)
 
-    def _delivered(self, conn: _Connection, row: Row) -> Iterator[Row]:
+    def _delivered(self, conn: _CapturedConnection, row: Row) -> Iterator[Row]:
         """Give a delivery to the earliest message that its subscriber has not received."""
         found = conn.subscriptions.get(row.get("sid", ""))
         taker: Any = (conn.name, row.get("sid"))
@@ -251,7 +251,7 @@ class _Events:
             yield {**ended, "position": self._position, "offset": row["offset"],
                    "direction": "local", "op": "DELSUB"}  # fmt: skip
 
-    def _unsubscribed(self, conn: _Connection, row: Row, count: int | None) -> None:
+    def _unsubscribed(self, conn: _CapturedConnection, row: Row, count: int | None) -> None:
         found = conn.subscriptions.get(row.get("sid", ""))
         if found is not None and count and count > found.delivered:
             found.left = count
@@ -259,7 +259,7 @@ class _Events:
         else:
             conn.subscriptions.pop(row.get("sid", ""), None)
 
-    def _refused(self, conn: _Connection, row: Row, message: str) -> Iterator[Row]:
+    def _refused(self, conn: _CapturedConnection, row: Row, message: str) -> Iterator[Row]:
         """Yield what a permissions violation refused."""
         told = _VIOLATION.search(message)
         if told is None:
