@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ._answers.executors import FLOWS, PUBLISHES, REQUESTS, answers_on_spark
 from ._answers.questions import Questions
 from ._schema import TABLE_COLUMNS, arrow_schema
 from ._table_functions import subscriptions
@@ -98,11 +99,7 @@ def synthesise(
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
     questions = Questions(rules=rules, min_days=min_days, min_sources=min_sources)
-    answers = _answers(events, questions)
-    try:
-        proposal, thin = answers.synthesise()
-    finally:
-        answers.release()
+    proposal, thin = _answers(events, questions, (PUBLISHES,)).synthesise()
     spark = events.sparkSession
     return _frame(spark, "proposal", proposal), _frame(spark, "too_thin", thin)
 
@@ -147,7 +144,7 @@ def flows(events: DataFrame) -> DataFrame:
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    return _table(events, Questions(), "flows", lambda each: each.flows())
+    return _table(events, Questions(), "flows", lambda each: each.flows(), None, (FLOWS,))
 
 
 def latency(events: DataFrame, heads: DataFrame | None = None) -> DataFrame:
@@ -167,7 +164,7 @@ def latency(events: DataFrame, heads: DataFrame | None = None) -> DataFrame:
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    return _table(events, Questions(), "latency", lambda each: each.latency(), heads)
+    return _table(events, Questions(), "latency", lambda each: each.latency(), heads, (REQUESTS,))
 
 
 def at(subscriptions: DataFrame, subject: str, time: datetime) -> DataFrame:
@@ -232,10 +229,11 @@ def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     return list(rows.toArrow().to_pylist())
 
 
-def _answers(events: DataFrame, questions: Questions, heads: DataFrame | None = None) -> Answers:
-    from ._answers.tables import Answers
-
-    return Answers(events, subscriptions(events).toArrow(), questions, heads=heads)
+def _answers(
+    events: DataFrame, questions: Questions, wanted: Sequence[str], heads: DataFrame | None = None
+) -> Answers:
+    of = subscriptions(events).toArrow()
+    return answers_on_spark(events, of, questions, heads=heads, wanted=wanted)
 
 
 def _table(
@@ -244,13 +242,10 @@ def _table(
     name: str,
     rows: Callable[[Answers], list[dict[str, Any]]],
     heads: DataFrame | None = None,
+    wanted: Sequence[str] = (PUBLISHES,),
 ) -> DataFrame:
     """Return one table of answers."""
-    answers = _answers(events, questions, heads)
-    try:
-        return _frame(events.sparkSession, name, rows(answers))
-    finally:
-        answers.release()
+    return _frame(events.sparkSession, name, rows(_answers(events, questions, wanted, heads)))
 
 
 def _frame(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> DataFrame:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from ._answers.tables import Answers
+
 _FORMATS = {"log": "nats-trace", "capture": "nats-wire", "snapshot": "nats-monitor"}
 
 
@@ -103,17 +105,20 @@ def _tables(
     complete: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
-    from ._answers.tables import Answers, sorted_rows
+    from ._answers.executors import answers_on_spark
 
     heads = None
     if questions.payloads is not None and paths is not None:
         heads = payload_heads(events.sparkSession, paths)
-    answers = Answers(events, subscriptions, questions, heads=heads, complete=complete)
-    try:
-        tables = answers.tables()
-    finally:
-        answers.release()
-    return [table_bytes(name, sorted_rows(name, rows)) for name, rows in tables.items()]
+    found = answers_on_spark(events, subscriptions, questions, heads=heads, complete=complete)
+    return entries_of(found)
+
+
+def entries_of(answers: Answers) -> list[dict[str, Any]]:
+    """Return the tables of answers as the entries of files."""
+    from ._answers.tables import sorted_rows
+
+    return [table_bytes(name, sorted_rows(name, rows)) for name, rows in answers.tables().items()]
 
 
 def read_events(spark: SparkSession, logs: Sequence[str] | DataFrame) -> DataFrame:

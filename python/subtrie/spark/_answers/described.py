@@ -47,14 +47,17 @@ _MOST_OPENED = 6
 
 
 @dataclass(frozen=True)
-class Shipped:
-    """Patterns with their index, which is a file that the workers map."""
+class IndexedPatterns:
+    """Patterns with their index, which is a file that the workers map, or in this process."""
 
     name: str
     patterns: tuple[str, ...]
+    index: PatternIndex | None = None
 
     def open(self) -> PatternIndex:
-        """Return the index; in a worker. The numbers of the patterns are their ids in it."""
+        """Return the index. The numbers of the patterns are their ids in it."""
+        if self.index is not None:
+            return self.index
         if self.name not in _opened:
             while len(_opened) >= _MOST_OPENED:
                 _opened.popitem(last=False)
@@ -64,8 +67,13 @@ class Shipped:
         return _opened[self.name]  # type: ignore[no-any-return]
 
 
-def ship_patterns(spark: SparkSession, patterns: Iterable[str]) -> Shipped:
-    """Send an index of distinct patterns to the workers; what no server accepts is left out."""
+def index_patterns(spark: SparkSession | None, patterns: Iterable[str]) -> IndexedPatterns:
+    """Return an index of distinct patterns; those that no server accepts are left out.
+
+    Args:
+        spark: The session to whose workers it is sent; None for this process.
+        patterns: The patterns.
+    """
     trie: Any = SubjectTrie(dialect="server")
     accepted = []
     for pattern in dict.fromkeys(patterns):
@@ -76,8 +84,10 @@ def ship_patterns(spark: SparkSession, patterns: Iterable[str]) -> Shipped:
         accepted.append(pattern)
     image = trie.to_bytes()
     name = f"subtrie-answers-{hashlib.sha256(image).hexdigest()[:16]}.image"
+    if spark is None:
+        return IndexedPatterns(name, (), PatternIndex(image, pattern_table(accepted)))
     send_file(spark, name, image)
-    return Shipped(name, tuple(accepted))
+    return IndexedPatterns(name, tuple(accepted))
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,10 @@ class Description:
         code: The calls, by number: specific ones first.
     """
 
-    subscribed: Shipped
-    ruled: Shipped
+    subscribed: IndexedPatterns
+    ruled: IndexedPatterns
     rules: tuple[Rule, ...]
-    called: Shipped
+    called: IndexedPatterns
     code: tuple[CodeCall, ...]
 
     def describe(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

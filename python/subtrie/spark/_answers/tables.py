@@ -1,65 +1,48 @@
-"""Make the tables of answers from events and subscriptions, in a few jobs."""
+"""Make the tables of answers from sums of messages and from subscriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
-from .._schema import TABLES, spark_schema
-from . import summaries
-from .described import DESCRIBED, MATCHED, Description, ship_patterns
-from .flows import flow_rows, folding, per_minute
+from .._schema import TABLES
+from .described import Description, index_patterns
+from .flows import per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
-from .microbus_latency import microbus_latency
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
-from .rule_table import NO_RULE, NO_RULES, Rule, numbered, of_subscription
+from .rule_table import Rule, numbered, of_subscription
+from .sums import EDGE, Sums
 from .synthesis import Edge, propose, propose_subscriptions, route_key
-from .uses import READ, USES, uses_of
 from .violations import violation_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession
 
 Rows = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
 
 
 class Answers:
-    """The answers to some questions about events.
+    """The answers to some questions; ``sums`` receives what the messages add up to.
 
     Args:
-        events: A table with the columns ``EVENTS``.
         subscriptions: The rows of the table ``subscriptions``.
         questions: What is asked.
-        heads: The rows of ``payload_heads``, for the latency of Microbus requests.
-        complete: Whether the events are all that will be; else rules may name services that have
-            not begun yet.
 
-    Raises:
-        ValueError: The rules name no service of the traffic, or the time is outside the log.
+    Attributes:
+        sums: The sums of the messages.
     """
 
-    def __init__(
-        self,
-        events: DataFrame,
-        subscriptions: pa.Table,
-        questions: Questions,
-        *,
-        heads: DataFrame | None = None,
-        complete: bool = True,
-    ) -> None:
-        import pyarrow.compute as pc
-        from pyspark.sql import functions as F
-
-        self.questions = questions
-        self._events, self._heads = events, heads
+    def __init__(self, subscriptions: pa.Table, questions: Questions) -> None:
+        self.questions, self.sums = questions, Sums()
         self.subscriptions: Rows = subscriptions.to_pylist()
         rules = questions.rules or {}
         self.rules = numbered(rules, "publish")
@@ -67,45 +50,39 @@ class Answers:
         if len(self.rules) + len(self.subscribe_rules) > MAX_RULES:
             raise ValueError(f"more than {MAX_RULES} rules")
         self.code = calls_in(questions.code or ())
-        spark = events.sparkSession
-        description = Description(
-            ship_patterns(spark, pc.unique(subscriptions["pattern"]).to_pylist()),
-            ship_patterns(spark, [each.pattern for each in self.rules]),
+
+    def description(self, spark: SparkSession | None) -> Description:
+        """Return what classifies the subjects, in the workers of a session or in this process."""
+        return Description(
+            index_patterns(spark, (row["pattern"] for row in self.subscriptions)),
+            index_patterns(spark, (each.pattern for each in self.rules)),
             tuple(self.rules),
-            ship_patterns(spark, [each.pattern for each in self.code]),
+            index_patterns(spark, (each.pattern for each in self.code)),
             tuple(self.code),
         )
-        window = None if questions.window is None else questions.window * _MICROSECONDS
 
-        def used(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            """Sum the events of each batch."""
-            return uses_of(batches, window=window)
-
-        uses = events.select(*READ).mapInArrow(used, spark_schema(USES))
-        self._uses = summaries.summed(uses).persist()
-        published = self._uses.where("use = 'publish'")
-        schema = f"{spark_schema(DESCRIBED)}, {MATCHED} array<int>"
-        described = published.mapInArrow(description.describe, schema)
-        allowed = [number for number, each in enumerate(self.rules) if each.effect == "allow"]
-        decided = F.col("decided")
-        allow = (
-            F.when(decided == NO_RULES, None)
-            .when(decided == NO_RULE, False)
-            .otherwise(decided.isin(allowed) if allowed else F.lit(False))
-        )
-        self._described = described.withColumn("allowed", allow).persist()
-        self.edges: Rows = summaries.edges(self._described).toArrow().to_pylist()
-        if complete:
-            self._check()
-
-    def release(self) -> None:
-        """Let Spark forget what it has kept."""
-        self._described.unpersist()
-        self._uses.unpersist()
+    @cached_property
+    def edges(self) -> Rows:
+        """The messages of each service to each pattern, by the rule that decides."""
+        found = []
+        for key, (*counts, days, first, last, least, earliest, most) in self.sums["edge"].items():
+            some = dict.fromkeys((least, earliest[1], most))
+            found.append({
+                **dict(zip(EDGE, key, strict=True)),
+                **dict(zip(("published", "refused", "taken", "undelivered"), counts, strict=True)),
+                "days": sorted(days), "first": _time(first), "last": _time(last),
+                "witnesses": [each for each in some if each is not None],
+            })  # fmt: skip
+        return found
 
     # Bad input
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse rules of no service of the traffic, and a time outside the log.
+
+        Raises:
+            ValueError: One of these.
+        """
         questions = self.questions
         if questions.rules is not None:
             there = {row["identity"] for row in self.edges} | {
@@ -139,16 +116,15 @@ class Answers:
         """Return the rows of the table; none without rules."""
         if self.questions.rules is None:
             return []
-        rows = summaries.matches(self._described).toArrow().to_pylist()
         found = []
         used = set()
-        for row in rows:
-            number = row["rule"]
+        for (identity, number, window), values in self.sums["match"].items():
+            accepted, refused, decided, days, last = values
             rule = None if number is None else self.rules[number]
             used.add(number)
-            found.append(
-                _usage(row["identity"] if rule is None else rule.service, "publish", rule, row)
-            )
+            row = {"window": _time(window), "accepted": accepted, "refused": refused,
+                   "decided": decided, "days": days, "last": _time(last)}  # fmt: skip
+            found.append(_usage(identity if rule is None else rule.service, "publish", rule, row))
         found += [
             _usage(rule.service, "publish", rule, {})
             for number, rule in enumerate(self.rules)
@@ -199,11 +175,11 @@ class Answers:
             yield {"identity": row["identity"], "pattern": row["pattern"], "queue": row["queue"],
                    "accepted": 1, "refused": 0, "last": start, "day": _day(start),
                    "window": self._window(start)}  # fmt: skip
-        refused = self._uses.where("use = 'refused'").toArrow().to_pylist()
-        for row in refused:
-            yield {"identity": row["identity"], "pattern": row["subject"], "queue": row["queue"],
-                   "accepted": 0, "refused": row["refused"], "last": row["last"],
-                   "day": row["day"], "window": row["window"]}  # fmt: skip
+        for (identity, pattern, queue, day, window), values in self.sums["refusal"].items():
+            refused, last = values
+            yield {"identity": identity, "pattern": pattern, "queue": queue, "accepted": 0,
+                   "refused": refused, "last": _time(last), "day": day,
+                   "window": _time(window)}  # fmt: skip
 
     def _window(self, time: datetime) -> datetime | None:
         length = self.questions.window
@@ -257,10 +233,10 @@ class Answers:
             for row in _together(self.edges)
         ]  # fmt: skip
         values: dict[str, dict[int, tuple[str, str]]] = {}
-        for row in summaries.values(self._described).toArrow().to_pylist():
-            into = values.setdefault(route_key(row["pattern"]), {})
-            least, greatest = into.get(row["position"], (row["least"], row["greatest"]))
-            into[row["position"]] = min(least, row["least"]), max(greatest, row["greatest"])
+        for (pattern, position), (low, high) in self.sums["value"].items():
+            into = values.setdefault(route_key(pattern), {})
+            least, greatest = into.get(position, (low, high))
+            into[position] = min(least, low), max(greatest, high)
         rules, thin = propose(
             edges, values, min_days=questions.min_days, min_sources=questions.min_sources
         )
@@ -334,16 +310,23 @@ class Answers:
 
     def flows(self) -> Rows:
         """Return the rows of the table."""
-        rows: Rows = flow_rows(self._uses, folding()).toArrow().to_pylist()
-        return [{**row, "per_minute": per_minute(row)} for row in rows]
+        names = ("publisher", "pattern", "subscriber", "queue")
+        sums = ("published", "delivered", "undelivered", "bytes")
+        found = []
+        for key, (*counts, first, last) in self.sums["flow"].items():
+            row = {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
+                   "first": _time(first), "last": _time(last)}  # fmt: skip
+            found.append({**row, "per_minute": per_minute(row)})
+        return found
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
-        nats = summaries.latencies(self._uses, folding()).toArrow().to_pylist()
-        rows = [{**row, "kind": "nats", "errors": None} for row in nats]
-        if self._heads is None:
-            return rows
-        return rows + microbus_latency(self._events, self._heads, folding())
+        names = ("kind", "requester", "subject", "responder")
+        return [
+            {**dict(zip(names, key, strict=True)), **_ranks(took),
+             "errors": failed if key[0] == "microbus" else None}
+            for key, (took, failed) in self.sums["latency"].items()
+        ]  # fmt: skip
 
     def tables(self) -> dict[str, Rows]:
         """Return all tables that the questions ask for."""
@@ -363,6 +346,26 @@ class Answers:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+
+
+def _ranks(took: Mapping[int | None, int]) -> dict[str, Any]:
+    """Return count, nearest ranks and unanswered requests of times in microseconds."""
+    times = sorted((time, count) for time, count in took.items() if time is not None)
+    total = sum(count for _, count in times)
+
+    def rank(percent: int) -> int | None:
+        left = -(-total * percent // 100)
+        for time, count in times:
+            left -= count
+            if left <= 0:
+                return time
+        return None
+
+    return {"count": total, "p50": rank(50), "p99": rank(99), "unanswered": took.get(None, 0)}
 
 
 def _day(time: datetime) -> int:

@@ -1,0 +1,105 @@
+"""Sums that answers are made of; they add, so any division of the messages gives the same ones.
+
+| kind | key | sums |
+|---|---|---|
+| ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, least accepted subject, earliest (time, subject), greatest accepted subject |
+| ``value`` | pattern with its route, position of a wildcard in the path | least and greatest value |
+| ``match`` | identity (where no rule matches), number of a rule, window | accepted, refused, decided, days, last |
+| ``refusal`` | identity, pattern, queue, day, window of a refused subscription | refused, last |
+| ``flow`` | publisher, pattern, subscriber, queue | published, delivered, undelivered, bytes, first, last |
+| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder | microseconds with their number (None: no answer), errors |
+
+Times are microseconds since 1970.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+#: The key of an edge: messages of one service to one pattern.
+EDGE = (
+    *("service", "kind", "plane", "port", "pattern", "route", "standing", "identity"),
+    *("allowed", "decided", "code"),
+)
+
+
+def _add(one: int, other: int) -> int:
+    return one + other
+
+
+def _least(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _greatest(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else max(one, other)
+
+
+def _union(one: frozenset[int], other: frozenset[int]) -> frozenset[int]:
+    return one if one >= other else one | other
+
+
+def _tally(one: dict[int | None, int], other: dict[int | None, int]) -> dict[int | None, int]:
+    both = dict(one)
+    for value, count in other.items():
+        both[value] = both.get(value, 0) + count
+    return both
+
+
+#: How the sums of two equal keys are added.
+KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
+    "edge": (_add, _add, _add, _add, _union, _least, _greatest, _least, _least, _greatest),
+    "value": (_least, _greatest),
+    "match": (_add, _add, _add, _union, _greatest),
+    "refusal": (_add, _greatest),
+    "flow": (_add, _add, _add, _add, _least, _greatest),
+    "latency": (_tally, _add),
+}
+
+
+class Sums:
+    """The sums of some messages, by kind and key."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[tuple[Any, ...], tuple[Any, ...]]] = {name: {} for name in KINDS}
+
+    def __getitem__(self, kind: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        return self._of[kind]
+
+    def add(self, kind: str, key: tuple[Any, ...], values: tuple[Any, ...]) -> None:
+        """Add the sums of further messages with a key."""
+        of = self._of[kind]
+        old = of.get(key)
+        if old is not None:
+            values = tuple(how(a, b) for how, a, b in zip(KINDS[kind], old, values, strict=True))
+        of[key] = values
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield kind and JSON of each key, for another process."""
+        for kind, of in self._of.items():
+            for key, values in of.items():
+                yield kind, json.dumps([key, values], default=_plain, separators=(",", ":"))
+
+    def add_rows(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Add what ``rows`` of other sums yields."""
+        for kind, text in rows:
+            key, values = json.loads(text)
+            read = (_read(how, value) for how, value in zip(KINDS[kind], values, strict=True))
+            self.add(kind, tuple(key), tuple(read))
+
+
+def _plain(value: Any) -> Any:
+    """Return a set of days as a list."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"no sum: {value!r}")
+
+
+def _read(how: Callable[[Any, Any], Any], value: Any) -> Any:
+    if how is _union:
+        return frozenset(value)
+    if how is _tally:
+        return {None if took == "null" else int(took): count for took, count in value.items()}
+    return tuple(value) if isinstance(value, list) else value
