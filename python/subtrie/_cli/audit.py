@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -132,7 +133,7 @@ def audit(
     try:
         import pyarrow  # noqa: F401
 
-        from ..spark import SessionNeededError, SparkStartError
+        from ..spark import SparkStartError
         from ..spark._results.expectations import failures, read_expectations
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
@@ -169,26 +170,13 @@ def audit(
             return spark
 
         def once(asked: AnswerOptions, options: dict[str, Any]) -> Audit:
-            """Audit the logs as they are now; in this process if they are small."""
-            more = asked.selection is not None or not asked.questions.automatic
-
-            def call(spark: SparkSession | None) -> Audit:
-                return run(
-                    spark,
-                    logs,
-                    out=out if lake == "parquet" else None,
-                    **options,
-                    questions=asked.questions,
-                    selection=asked.selection,
-                    step=progress.step,
-                )
-
-            if master or remote or lake != "parquet" or more or size > _SMALL:
-                return call(start())
-            try:
-                return call(None)
-            except SessionNeededError:
-                return call(start())
+            """Audit the logs as they are now; in this process if small, or without Spark."""
+            large = size > _SMALL and find_spec("pyspark") is not None
+            spark = start() if master or remote or lake != "parquet" or large else None
+            return run(
+                spark, logs, out=out if lake == "parquet" else None, **options,
+                questions=asked.questions, selection=asked.selection, step=progress.step,
+            )  # fmt: skip
 
         try:
             asked = read_questions()

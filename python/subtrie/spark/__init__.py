@@ -22,7 +22,6 @@ from ._answer_functions import (
     synthesise,
     violations,
 )
-from ._answer_tables import SessionNeededError
 from ._answers.adoption import proposed_permissions
 from ._answers.questions import Questions, load_code, load_rules
 from ._answers.selection import Selection
@@ -85,7 +84,6 @@ __all__ = [
     "OutputFolderError",
     "Questions",
     "Selection",
-    "SessionNeededError",
     "SparkStartError",
     "at",
     "audit",

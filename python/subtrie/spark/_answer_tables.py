@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
 from ._readers.log_files import input_kind
-from ._runs.run_folder import More, table_bytes
+from ._runs.run_folder import More
 from ._schema import EVENTS, arrow_schema
 from ._sources.payload_heads import check_logs, payload_heads
 
@@ -16,20 +16,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from ._answers.tables import Answers
-
 _FORMATS = {"log": "nats-trace", "capture": "nats-wire", "snapshot": "nats-monitor"}
 
 
-class SessionNeededError(ValueError):
-    """Answers are made by Spark: the same call with a session makes them."""
-
-    def __init__(self) -> None:
-        super().__init__("answers and selections need a session of Spark")
-
-
 def answer_tables(
-    spark: SparkSession | None,
+    spark: SparkSession,
     logs: Sequence[str] | DataFrame,
     questions: Questions,
     step: Callable[..., None] = lambda *_: None,
@@ -38,8 +29,7 @@ def answer_tables(
     """Return a function that makes the tables of answers from the other tables.
 
     Args:
-        spark: The session; without it the function raises ``SessionNeededError`` if there is
-            something to answer.
+        spark: The session.
         logs: The inputs, or a table of events.
         questions: What is asked.
         step: Is called with the name of each step as it begins.
@@ -56,10 +46,8 @@ def answer_tables(
         check_logs(paths)
 
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        if questions.automatic and (summary["planes"] or not summary["operations"]):
+        if questions.unasked(summary):
             return ()
-        if spark is None:
-            raise SessionNeededError
         step("answering questions")
         return _tables(read_events(spark, logs), read("subscriptions"), questions, paths=paths)
 
@@ -83,7 +71,7 @@ def answers_so_far(
 
         from ._readers.growing_log import files_of
 
-        if questions.automatic and (summary["planes"] or not summary["operations"]):
+        if questions.unasked(summary):
             return ()
         files = files_of(paths, list(ends))
         events = read_events(spark, files)
@@ -105,20 +93,13 @@ def _tables(
     complete: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
-    from ._answers.executors import answers_on_spark
+    from ._answers.executors import answers_on_spark, entries_of
 
     heads = None
     if questions.payloads is not None and paths is not None:
         heads = payload_heads(events.sparkSession, paths)
     found = answers_on_spark(events, subscriptions, questions, heads=heads, complete=complete)
     return entries_of(found)
-
-
-def entries_of(answers: Answers) -> list[dict[str, Any]]:
-    """Return the tables of answers as the entries of files."""
-    from ._answers.tables import sorted_rows
-
-    return [table_bytes(name, sorted_rows(name, rows)) for name, rows in answers.tables().items()]
 
 
 def read_events(spark: SparkSession, logs: Sequence[str] | DataFrame) -> DataFrame:

@@ -16,19 +16,16 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._answer_tables import SessionNeededError, answer_tables, read_events, with_subscriptions
+from ._answer_tables import answer_tables, read_events, with_subscriptions
 from ._answers.questions import Questions
 from ._answers.selection import Selection
-from ._audit.event_counts import event_counts
-from ._audit.fact_rows import BUCKETS, FACT_ROWS, FOR_DRIVER
-from ._audit.fact_tables import FactTables, count_facts
-from ._audit.facts import EVENT_COLUMNS, facts_of
-from ._audit.inputs import Part, Plan, in_groups, plan, read_part
+from ._audit.fact_rows import FACT_ROWS
+from ._audit.facts import EVENT_COLUMNS
+from ._audit.inputs import Part, in_groups, plan
 from ._audit.message_rows import message_rows
-from ._audit.pattern_index import index_of
-from ._audit.table_jobs import committed, write_tables
-from ._audit.table_writer import all_rows, table_writer
-from ._audit.traffic import facts_for_driver, traffic_of
+from ._audit.table_jobs import write_tables
+from ._audit.traffic import facts_for_driver
+from ._here import audit_here, event_facts, part_facts
 from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
 from ._runs.run_record import run_record
 from ._schema import TABLES, spark_schema
@@ -161,8 +158,8 @@ def audit(
 
     Args:
         spark: The session that runs the job, classic or of Spark Connect. With None this process
-            does the same work by itself, on one core: for small inputs, which it answers before a
-            session has started. The tables are the same, byte for byte.
+            does the same work by itself, on one core, without Java. The tables are the same, byte
+            for byte.
         logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
             responses: paths that the driver and the workers can read. Rotated files of one server
             are one log. Or a DataFrame with the columns ``EVENTS``.
@@ -186,7 +183,7 @@ def audit(
     Raises:
         OSError: A log cannot be read.
         ValueError: Two logs are copies of one; the rules name no service of the traffic; a time is
-            outside the log; or there is no session for a table of events or for answers.
+            outside the log; or there is no session for a table of events.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
     if questions is not None and redact:
@@ -194,19 +191,24 @@ def audit(
             raise ValueError("answers need the subjects as they are: give no redaction with them")
         questions = None
     paths = list(logs) if isinstance(logs, list | tuple) else None
-    if selection is not None:
-        if spark is None:
-            raise SessionNeededError
-        logs = selection.of(read_events(spark, logs))
     hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
-    if spark is None and not of_paths:
+    if spark is None and paths is None:
         raise ValueError("a table of events needs a session of Spark")
+    if spark is not None and selection is not None:
+        logs = selection.of(read_events(spark, logs))
+    of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     for_driver: list[pa.RecordBatch] | None = None
     try:
+        if spark is None:
+            assert paths is not None
+            summary = audit_here(
+                paths, folder, options, redaction=hidden, split_bytes=split_bytes,
+                questions=questions, selection=selection, step=step,
+            )  # fmt: skip
+            return Audit._of(summary, folder)
         if questions is not None:
             folder.more = answer_tables(spark, logs, questions, step, paths)
         step("reading lines")
@@ -216,19 +218,15 @@ def audit(
             alone = message_rows(logs, planes, window, cached)  # type: ignore[arg-type]
             facts, tasks = alone.facts, None
         elif inputs is None:
-            facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
+            facts = facts_of_table(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = None
             cached.append(facts.persist())
-        elif spark is not None:
+        else:
             how = {"window": window, "follow": inputs.logs > 1, "redaction": hidden}
             count, for_driver = read_groups(spark, in_groups(inputs.parts), cached, how)
             tasks = 1 if count == 1 else max(2, -(-inputs.size // _SHUFFLED))
             facts = functools.reduce(lambda one, other: one.union(other), cached)
         describe = functools.partial(run_record, None if inputs is None else inputs.digest, options)
-        if spark is None and inputs is not None:
-            summary = _run_here(inputs, folder, tuple(planes), window, hidden, describe, step)
-            return Audit._of(summary, folder)
-        assert spark is not None
         summary = write_tables(
             spark, facts, folder, tuple(planes), tasks, describe, step=step, alone=alone,
             for_driver=for_driver,
@@ -241,29 +239,6 @@ def audit(
         for df in cached:
             df.unpersist()
     return Audit._of(summary, folder)
-
-
-def _run_here(
-    inputs: Plan,
-    folder: RunFolder,
-    planes: tuple[str, ...],
-    window: int | None,
-    redaction: Redaction | None,
-    describe: Callable[[Mapping[str, int]], dict[str, Any]],
-    step: Callable[..., None],
-) -> dict[str, Any]:
-    """Make and commit all tables in this process, and return the counts."""
-    for_driver, others = FactTables(), FactTables()
-    for part in inputs.parts:
-        for rows in part_facts(part, window, inputs.logs > 1, redaction):
-            for_driver.add_rows([rows], (FOR_DRIVER, FOR_DRIVER + 1))
-            others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
-    traffic, files = traffic_of(for_driver, planes)
-    step("writing tables", traffic.lines)
-    write = table_writer(folder, traffic)
-    entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
-               for row in batch.to_pylist()]  # fmt: skip
-    return committed(folder, traffic, entries, describe)
 
 
 def read_groups(
@@ -303,29 +278,19 @@ def read_facts(
     redaction: Redaction | None = None,
 ) -> DataFrame:
     """Return the facts of parts of the inputs, one task for each part."""
+    micros = None if window is None else window * 1_000_000
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the parts whose numbers are given."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from part_facts(parts[number], window, follow, redaction)
+                yield from part_facts(parts[number], micros, follow, redaction)
 
     ranges = spark.range(0, len(parts), 1, len(parts))
     return ranges.mapInArrow(read, spark_schema(FACT_ROWS))
 
 
-def part_facts(
-    part: Part, window: int | None, follow: bool, redaction: Redaction | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the facts of a part of the inputs as rows of ``FACT_ROWS``."""
-    counts: dict[str, int] = {}
-    events = read_part(part, EVENT_COLUMNS, counts)
-    micros = None if window is None else window * 1_000_000
-    yield from facts_of(events, window=micros, follow=follow, redaction=redaction)
-    yield count_facts(counts)
-
-
-def event_facts(
+def facts_of_table(
     events: DataFrame, *, window: int | None, redaction: Redaction | None = None
 ) -> DataFrame:
     """Return the facts of a table of events.
@@ -344,15 +309,6 @@ def event_facts(
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the facts of the batches of a task."""
-        counts: dict[str, int] = {}
-
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in map(whole, batches):
-                for name, count in event_counts(batch).items():
-                    counts[name] = counts.get(name, 0) + count
-                yield batch
-
-        yield from facts_of(counted(), window=micros, follow=True, redaction=redaction)
-        yield count_facts(counts)
+        return event_facts(map(whole, batches), micros, redaction)
 
     return given.mapInArrow(read, spark_schema(FACT_ROWS))

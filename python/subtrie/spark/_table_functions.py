@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ._audit.merge import merged
 from ._audit.traffic import facts_for_driver, partial_rows, read_traffic
-from ._pipeline import event_facts
+from ._pipeline import facts_of_table
 from ._schema import TABLE_COLUMNS, spark_schema
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _table(
     from pyspark.sql import functions as F
 
     spark = events.sparkSession
-    facts = event_facts(events, window=window)
+    facts = facts_of_table(events, window=window)
     traffic = read_traffic(spark, facts_for_driver(facts), planes)
 
     def complete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

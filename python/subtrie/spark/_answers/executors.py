@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
+from .._runs.run_folder import table_bytes
 from .._schema import spark_schema
 from .._sessions.shipped_files import send_file, worker_path
 from .bucket import (
@@ -23,16 +24,14 @@ from .bucket import (
 )
 from .described import Description
 from .questions import Questions
+from .selection import ReadEvents
 from .sums import Sums
-from .tables import Answers
+from .tables import Answers, sorted_rows
 from .uses import READ, USES, uses_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-#: Yields batches of events with some columns, in order; called once for each pass.
-ReadEvents = Callable[[Sequence[str]], Iterator["pa.RecordBatch"]]
 
 #: The sums that each table of answers is made of.
 PUBLISHES, FLOWS, REQUESTS = "publishes", "flows", "requests"
@@ -159,6 +158,11 @@ def answers_on_spark(
     if complete:
         answers.check()
     return answers
+
+
+def entries_of(answers: Answers) -> list[dict[str, Any]]:
+    """Return the tables of answers as the entries of files."""
+    return [table_bytes(name, sorted_rows(name, rows)) for name, rows in answers.tables().items()]
 
 
 _HOW = ("op", "direction", "refused")

@@ -45,6 +45,10 @@ class Questions:
     payloads: str | None = None
     automatic: bool = False
 
+    def unasked(self, summary: Mapping[str, object]) -> bool:
+        """Return whether the tables of the traffic say enough: it has planes, or is nothing."""
+        return self.automatic and bool(summary["planes"] or not summary["operations"])
+
     def __post_init__(self) -> None:
         if self.min_days < 1 or self.min_sources < 1:
             raise ValueError("min_days and min_sources must be at least 1")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...microbus import check_identity_host, flatten_host
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
+#: Yields batches of events with some columns, in order; called once for each pass.
+ReadEvents = Callable[[Sequence[str]], Iterator["pa.RecordBatch"]]
+
 _MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VIOLATION")
+
+
+_ZONES = ("safe", "danger", "reply")
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,14 @@ class Selection:
     def __bool__(self) -> bool:
         return any(each is not None for each in (self.since, self.until, self.source, self.host))
 
+    def reader(self, read: ReadEvents) -> ReadEvents:
+        """Return a reader of the events that are audited, for this process."""
+        chosen = _by_time(read, self.since, self.until)
+        for name, place in ((self.source, 3), (self.host, 4)):
+            if name is not None:
+                chosen = _of_one(chosen, name, place)
+        return chosen
+
     def of(self, events: DataFrame) -> DataFrame:
         """Return the events that are audited."""
         from pyspark.sql import functions as F
@@ -54,6 +71,69 @@ class Selection:
         return chosen
 
 
+def _by_time(read: ReadEvents, since: datetime | None, until: datetime | None) -> ReadEvents:
+    """Return a reader of messages of a period, and of all other events."""
+
+    def kept(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
+        for batch in read(tuple(dict.fromkeys((*names, "op", "time")))):
+            inside = pc.is_valid(batch["time"])
+            if since is not None:
+                inside = pc.and_(inside, pc.greater_equal(batch["time"], since))
+            if until is not None:
+                inside = pc.and_(inside, pc.less(batch["time"], until))
+            keep = pc.or_(pc.invert(_messages(batch)), pc.fill_null(inside, False))
+            yield batch.filter(keep).select(list(names))
+
+    return kept
+
+
+def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
+    """Return a reader of messages with the subjects in which a token is a host, as ``_only``."""
+    token, direction = _token(name), "in" if place == 3 else "out"
+
+    @cache
+    def subjects() -> pa.Array:
+        """Return the subjects, each once; one pass over the events."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found: dict[str, bool] = {}
+        for batch in read(("op", "subject", "identity", "direction")):
+            batch = batch.filter(pc.and_(_messages(batch), pc.is_valid(batch["subject"])))
+            own = pc.and_(
+                pc.equal(batch["identity"], name), pc.equal(batch["direction"], direction)
+            )
+            own = pc.fill_null(own, False)
+            for subject in pc.unique(batch["subject"]).to_pylist():
+                found.setdefault(subject, _names(subject, token, place))
+            for subject in pc.unique(batch["subject"].filter(own)).to_pylist():
+                found[subject] = True
+        return pa.array([subject for subject, named in found.items() if named], pa.string())
+
+    def kept(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
+        for batch in read(tuple(dict.fromkeys((*names, "op", "subject")))):
+            named = pc.is_in(batch["subject"], value_set=subjects(), skip_nulls=True)
+            yield batch.filter(pc.or_(pc.invert(_messages(batch)), named)).select(list(names))
+
+    return kept
+
+
+def _names(subject: str, token: str, place: int) -> bool:
+    tokens = subject.split(".")
+    return len(tokens) > place and tokens[place] == token and tokens[1] in _ZONES
+
+
+def _messages(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.is_in(batch["op"], value_set=pa.array(_MESSAGES), skip_nulls=True)
+
+
 def _only(events: DataFrame, message: object, name: str, place: int) -> DataFrame:
     """Return the messages of which a token is a host, or that an identity sends or receives."""
     from pyspark.sql import functions as F
@@ -61,9 +141,7 @@ def _only(events: DataFrame, message: object, name: str, place: int) -> DataFram
     token = _token(name)
     direction = "in" if place == 3 else "out"
     tokens = F.split("subject", r"\.")
-    named = (F.get(tokens, F.lit(place)) == token) & F.get(tokens, F.lit(1)).isin(
-        "safe", "danger", "reply"
-    )
+    named = (F.get(tokens, F.lit(place)) == token) & F.get(tokens, F.lit(1)).isin(*_ZONES)
     own = (F.col("identity") == name) & (F.col("direction") == direction)
     messages = events.where(message)  # type: ignore[arg-type]
     subjects = messages.where(named | own).select("subject").distinct()

@@ -67,12 +67,7 @@ def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
         OSError: An input cannot be read.
         ValueError: An input is a snapshot.
     """
-    paths = [resolve_path(path) for path in log_files(logs)]
-    check_logs(paths)
-    captures = [path for path in paths if input_kind(path) == "capture"]
-    plain = whole_logs([path for path in paths if path not in captures])
-    parts: list[LogRange | tuple[str, int]] = [part for log in plain for part in divide(log)]
-    parts += [(path, number) for number, path in enumerate(captures)]
+    parts = _parts(logs)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the parts whose numbers are given."""
@@ -83,6 +78,22 @@ def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
     count = max(1, len(parts))
     numbers = spark.range(0, len(parts), 1, count)
     return numbers.mapInArrow(read, spark_schema(HEADS))
+
+
+def read_heads(logs: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``payload_heads``, read by this process."""
+    for part in _parts(logs):
+        yield from _batches(part)
+
+
+def _parts(logs: Sequence[str]) -> list[LogRange | tuple[str, int]]:
+    """Return the ranges of logs, and the captures with their numbers."""
+    paths = [resolve_path(path) for path in log_files(logs)]
+    check_logs(paths)
+    captures = [path for path in paths if input_kind(path) == "capture"]
+    plain = whole_logs([path for path in paths if path not in captures])
+    parts: list[LogRange | tuple[str, int]] = [part for log in plain for part in divide(log)]
+    return [*parts, *((path, number) for number, path in enumerate(captures))]
 
 
 def check_logs(paths: Sequence[str]) -> None:
