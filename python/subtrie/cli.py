@@ -29,7 +29,8 @@ _EXTRAS = {
     "prometheus_client": "connector",
     "nkeys": "creds",
     "google": "wire",
-    "pyarrow": "spark",
+    "pyarrow": "audit",
+    "numpy": "audit",
     "pyspark": "spark",
     "pandas": "spark",
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..spark import Audit
 
 #: Up to this many bytes of input are audited in this process: it is done before Spark has started.
-_SMALL = 16 * 1024 * 1024
+_SMALL = 256 * 1024 * 1024
 
 
 @click.command()
@@ -120,10 +120,10 @@ def audit(
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
     broker. It may also be a capture of subtrie tap, or a saved /connz, /subsz or /routez. Each line
     is counted once; lines that nats-server did not write are listed as unparseable. This process
-    itself reads up to 16 MiB; Spark on this machine reads more. With --master (local[*] among
-    others) or --remote it is always Spark, and LOG and --out must be on a file system that all
-    workers share. Exit 0: the logs were read; 1: an expectation is not satisfied, or a table of
-    --fail-on has a row; 2: bad input, or no operation was read.
+    itself reads up to 256 MiB; Spark on this machine, if installed, reads more. With --master
+    (local[*] among others) or --remote it is always Spark, and LOG and --out must be on a file
+    system that all workers share. Exit 0: the logs were read; 1: an expectation is not satisfied,
+    or a table of --fail-on has a row; 2: bad input, or no operation was read.
 
     \b
     Examples:
@@ -136,7 +136,7 @@ def audit(
         from ..spark import SparkStartError
         from ..spark._results.expectations import failures, read_expectations
     except ImportError as error:
-        _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
+        _bad(f"the audit needs {error.name}: pip install 'subtrie[audit,cli]'")
     if master is not None and remote is not None:
         _bad("give --master or --remote, not both")
     if settings and master is None:

@@ -111,7 +111,7 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         else:
             write_page(out, text)
     except ImportError as error:
-        _bad(f"the report needs {error.name}: pip install 'subtrie[spark,cli]'")
+        _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
     except FileNotFoundError:
         _bad(f"{run} has no result of subtrie audit --out")
     except (OSError, ValueError) as error:

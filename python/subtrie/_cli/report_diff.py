@@ -42,7 +42,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
     try:
         from ..spark import TABLES, open_audit, run_difference
     except ImportError as error:
-        _bad(f"the report needs {error.name}: pip install 'subtrie[spark,cli]'")
+        _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
     for table in tables:
         if table not in TABLES:
             _bad(f"there is no table {printable(table)}")

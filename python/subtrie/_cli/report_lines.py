@@ -43,7 +43,7 @@ def lines(
             else:
                 print(f"{printable(line.log)}:{line.offset}: {printable(line.text)}")
     except ImportError as error:
-        _bad(f"this needs {error.name}: pip install 'subtrie[spark,cli]'")
+        _bad(f"this needs {error.name}: pip install 'subtrie[audit,cli]'")
     except FileNotFoundError as error:
         _bad(f"{error.filename or run}: there is no such log, or no result of subtrie audit --out")
     except BrokenPipeError:

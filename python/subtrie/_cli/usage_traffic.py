@@ -40,7 +40,7 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
             )
         return Traffic.of_tables(result.rows, result.summary["planes"]), _period(result)
     except ImportError as error:
-        raise BadFile(f"--traffic needs {error.name}: pip install 'subtrie[spark,cli]'") from None
+        raise BadFile(f"--traffic needs {error.name}: pip install 'subtrie[audit,cli]'") from None
     except (FileNotFoundError, NotADirectoryError):
         raise BadFile(f"{run}: not a result of subtrie audit --out; {_AGAIN}") from None
     except KeyError as error:

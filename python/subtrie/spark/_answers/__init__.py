@@ -1,6 +1,6 @@
 """Answers from traffic: usage of rules, proposals, gaps, receivers at a time, and flows.
 
-Spark sums the events (``uses``), describes distinct subjects with native columns (``described``),
-and groups them (``summaries``, ``flows``). What follows from these small tables is decided by plain
-functions without Spark: ``rule_table``, ``synthesis``, ``gaps``, ``receivers`` and ``folding``.
+Messages are summed to uses (``uses``), the uses of a bucket of subjects are classified
+(``described``) and summed again (``bucket``, ``sums``), in this process or by tasks of Spark
+(``executors``). What follows from these sums is decided by plain rules (``tables`` and the others).
 """

@@ -23,7 +23,7 @@ def violation_rows(
     """Return the rows of ``violations``.
 
     Args:
-        edges: The rows of ``summaries.edges``.
+        edges: The rows of ``Answers.edges``.
         rule_of: Returns the rule that forbids a subject of an edge, else the nearest one.
         subscribed: Accepted subscriptions that the rules forbid.
     """

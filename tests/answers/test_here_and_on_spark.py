@@ -1,0 +1,193 @@
+"""The audit in this process and on Spark: the same bytes, whatever the division of the work."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from subtrie.spark import TABLES, Questions, audit
+from subtrie.spark._answers.bucket import (
+    flow_sums,
+    has_wildcard,
+    microbus_sums,
+    publish_sums,
+    refusal_sums,
+    request_sums,
+    subscribed_in,
+    summed,
+)
+from subtrie.spark._answers.questions import load_code, load_rules
+from subtrie.spark._answers.selection import Selection
+from subtrie.spark._answers.sums import KINDS, Sums
+from subtrie.spark._answers.tables import Answers
+from subtrie.spark._answers.uses import READ, uses_of
+from subtrie.spark._audit.inputs import plan, read_part
+from synthetic_traffic import write_traffic
+
+CAPTURES = Path(__file__).resolve().parents[2] / "examples" / "captures"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("here") / "world"
+    write_traffic(folder, seed=7, rows=2500, days=4, answers=True)
+    return folder
+
+
+def questions_of(folder: Path, **more: Any) -> Questions:
+    rules = load_rules(sorted((folder / "rules").iterdir()))
+    return Questions(rules=rules, code=load_code([folder / "code"]), **more)
+
+
+def compare(spark: Any, paths: list[str], **options: Any) -> dict[str, int]:
+    """Assert that both give the same bytes; return the number of rows of each table."""
+    with audit(None, paths, **options) as here, audit(spark, paths, **options) as there:
+        for name in TABLES:
+            if name != "runs":  # it has the time of the run
+                assert Path(here.path(name)).read_bytes() == Path(there.path(name)).read_bytes()
+        assert here.counters == there.counters
+        return {name: here.count(name) for name in TABLES}
+
+
+@pytest.mark.parametrize("chosen", ["all", "since", "until", "source", "host", "both"])
+def test_every_table_with_every_selection(spark, world, chosen) -> None:
+    log = [str(world / "trace.log")]
+    with audit(None, log) as known:
+        graph = sorted(known.rows("call_graph"), key=lambda row: row["first"])
+        hot = next(iter(known.rows("hot_subjects")))["subject"]
+    middle = graph[len(graph) // 2]["first"]
+    hosts = sorted({row["source"] for row in graph if row["source"]})
+    selection = {
+        "all": None,
+        "since": Selection(since=middle),
+        "until": Selection(until=middle),
+        "source": Selection(source=hosts[0]),
+        "host": Selection(host=hosts[1]),
+        "both": Selection(since=middle, source=hosts[0], host=hosts[1]),
+    }[chosen]
+    asked = questions_of(world, subject=hot, window=3600)
+    rows = compare(spark, log, questions=asked, selection=selection, window=600)
+    assert all(rows[name] for name in ("flows", "proposal", "permission_usage", "history"))
+
+
+@pytest.mark.parametrize("name", ["go_live", "go_app"])
+def test_logs_of_live_services(spark, name) -> None:
+    """With the heads of payloads, which have the latency of Microbus requests."""
+    log = str(CAPTURES / name / "trace.log")
+    rows = compare(spark, [log], questions=Questions(payloads="heads"))
+    assert all(rows[name] for name in ("flows", "latency"))
+
+
+def test_a_capture_and_several_servers(spark, world) -> None:
+    both = [str(world / "trace.log"), str(CAPTURES / "go_live" / "trace.log"),
+            str(CAPTURES / "go_live" / "wire.jsonl.gz")]  # fmt: skip
+    assert compare(spark, both, questions=questions_of(world))["call_graph"]
+
+
+def uses_and_answers(folder: Path) -> tuple[pa.Table, Answers]:
+    log = str(folder / "trace.log")
+    events = (batch for part in plan([log]).parts for batch in read_part(part, READ, {}))
+    with audit(None, [log]) as known:
+        columns = [name for name, _ in TABLES["subscriptions"].items()] if isinstance(
+            TABLES["subscriptions"], dict) else list(TABLES["subscriptions"])  # fmt: skip
+        subscriptions = known.columns("subscriptions", columns)
+    return summed(list(uses_of(events, window=None))), Answers(subscriptions, questions_of(folder))
+
+
+def sums_of(uses: pa.Table, answers: Answers, everywhere: dict[Any, Any]) -> Sums:
+    sums, description = Sums(), answers.description(None)
+    for described in description.describe(uses.filter(pa.compute.equal(uses["use"], "publish"))
+                                          .to_batches(max_chunksize=100)):  # fmt: skip
+        publish_sums(sums, pa.Table.from_batches([described]), description.rules)
+    refusal_sums(sums, uses)
+    flow_sums(sums, uses, everywhere)
+    request_sums(sums, uses)
+    return sums
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_division_into_buckets_and_any_order_of_adding(world, seed) -> None:
+    """The law of the sums: what is in one bucket stays together, all else may be divided."""
+    drawn = random.Random(seed)
+    uses, answers = uses_and_answers(world)
+    whole = sums_of(uses, answers, {})
+    kinds, subjects, replies = (uses[name].to_pylist() for name in ("use", "subject", "reply"))
+    of = ["*" if kind == "subscribe" and has_wildcard(subject) else
+          reply if kind == "request" else subject
+          for kind, subject, reply in zip(kinds, subjects, replies, strict=True)]  # fmt: skip
+    tasks = {bucket: drawn.randrange(1 + 6 * seed) for bucket in sorted({str(b) for b in of})}
+    place = pa.array([-1 if bucket == "*" else tasks[str(bucket)] for bucket in of])
+    everywhere = subscribed_in(uses.filter(pa.compute.equal(place, -1)))
+    parts = [uses.filter(pa.compute.equal(place, number)) for number in sorted(set(tasks.values()))]
+    drawn.shuffle(parts)
+    added = Sums()
+    for part in parts:
+        rows = list(sums_of(part, answers, everywhere).rows())
+        drawn.shuffle(rows)
+        added.add_rows(rows)
+    for kind in KINDS:
+        assert added[kind] == whole[kind], kind
+    assert all(whole[kind] for kind in ("edge", "value", "match", "flow", "latency"))
+
+
+def test_the_first_answer_of_each_responder_counts() -> None:
+    """In one part or several: the least time, then the least code and status."""
+    names = ("time", "subject", "message_id", "op_code", "status")
+    request, reply = "p.safe.443.a_b.c_d._.GET.x", "p.reply._.{}.a_b.id-1"
+    rows = [
+        (100, request, "m", "Req", None),
+        (90, request, "m", "Req", None),  # a fragment that was logged before
+        (150, reply.format("c_d"), "m", "Res", 200),
+        (140, reply.format("c_d"), "m", "Err", 500),
+        (80, reply.format("e_f"), "m", "Res", 404),  # its clock is behind
+        (200, reply.format("c_d"), "n", "Res", 200),  # no request has its id
+        (300, request, "o", "Req", None),  # unanswered
+    ]
+    table = pa.table({n: [row[at] for row in rows] for at, n in enumerate(names)})
+    sums = Sums()
+    microbus_sums(sums, table, lambda token: token.replace("_", "."))
+    assert dict(sums["latency"]) == {
+        ("microbus", "a.b", request, "c.d"): ({50: 1}, 1),
+        ("microbus", "a.b", request, "e.f"): ({0: 1}, 1),
+        ("microbus", "a.b", request, None): ({None: 1}, 0),
+    }
+
+
+NO_SPARK = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "pandas", "py4j"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from subtrie.cli import main
+main()
+"""
+
+
+def test_without_pyspark_the_command_answers_everything(world, tmp_path) -> None:
+    out, page = tmp_path / "run", tmp_path / "report.html"
+    source = json.loads((world / "world.json").read_text())["edges"][0]["source"]
+    done = subprocess.run(
+        [sys.executable, "-c", NO_SPARK, "audit", str(world / "trace.log"), "--rules",
+         str(world / "rules"), "--code", str(world / "code"), "--report", str(page), "--out",
+         str(out), "--source", source, "--payloads", "heads", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["flows"]
+    assert page.stat().st_size > 100_000
+    refused = subprocess.run(
+        [sys.executable, "-c", NO_SPARK, "audit", str(world / "trace.log"), "--master", "local[2]"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert "pip install 'subtrie[spark" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
