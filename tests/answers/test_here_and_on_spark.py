@@ -102,7 +102,7 @@ def uses_and_answers(folder: Path) -> tuple[pa.Table, Answers]:
 
 
 def sums_of(uses: pa.Table, answers: Answers, everywhere: dict[Any, Any]) -> Sums:
-    sums, description = Sums(), answers.description(None)
+    sums, description = Sums(), answers.description()
     for described in description.describe(uses.filter(pa.compute.equal(uses["use"], "publish"))
                                           .to_batches(max_chunksize=100)):  # fmt: skip
         publish_sums(sums, pa.Table.from_batches([described]), description.rules)

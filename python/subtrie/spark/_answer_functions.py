@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ._answers.executors import FLOWS, PUBLISHES, REQUESTS, answers_on_spark
+from ._answers.here import FLOWS, PUBLISHES, REQUESTS
 from ._answers.questions import Questions
+from ._answers_on_spark import answers_on_spark
 from ._schema import TABLE_COLUMNS, arrow_schema
 from ._table_functions import subscriptions
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
 from ._readers.log_files import input_kind
+from ._readers.payload_heads import check_logs
 from ._runs.run_folder import More
 from ._schema import EVENTS, arrow_schema
-from ._sources.payload_heads import check_logs, payload_heads
+from ._sources.payload_heads import payload_heads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +94,8 @@ def _tables(
     complete: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
-    from ._answers.executors import answers_on_spark, entries_of
+    from ._answers.here import entries_of
+    from ._answers_on_spark import answers_on_spark
 
     heads = None
     if questions.payloads is not None and paths is not None:

@@ -1,7 +1,8 @@
-"""Checks of the columns that a caller names, before any job starts."""
+"""Columns of DataFrames: their schema, and checks of those that a caller names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,3 +29,8 @@ def text_column(df: DataFrame, name: str) -> int:
     if not isinstance(kind, StringType):
         raise ValueError(f"column {name!r} must hold strings, not {kind.simpleString()}: cast it")
     return position
+
+
+def spark_schema(columns: Iterable[tuple[str, str]]) -> str:
+    """Return columns as a Spark schema string."""
+    return ", ".join(f"`{name}` {kind}" for name, kind in columns)

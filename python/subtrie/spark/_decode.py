@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .. import classify, microbus
-from .._core.errors import SubtrieError
 from ._columns import text_column
 
 if TYPE_CHECKING:
@@ -91,21 +90,3 @@ def _families(subjects: pa.Array, codes: pa.Array) -> pa.Array:
         [known.get(code) or (None if text is None else classify(text)) for text, code in pairs],
         pa.string(),
     )
-
-
-def plane_of_pattern(pattern: str) -> str | None:
-    """Return the plane of a canonical Microbus subscription, or None."""
-    try:
-        return microbus.decode_subscription(pattern).plane
-    except SubtrieError:
-        pass
-    # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star, it
-    # is a reply.
-    tokens = pattern.split(".")
-    if len(tokens) < 4 or tokens[1] != "reply" or tokens[3] != "*":
-        return None
-    tokens[3] = "x"
-    try:
-        return microbus.decode(".".join(tokens)).plane
-    except SubtrieError:
-        return None

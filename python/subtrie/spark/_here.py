@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._answers.executors import answers_here, entries_of
+from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
 from ._answers.selection import ReadEvents, Selection
 from ._audit.event_counts import event_counts
@@ -14,13 +14,12 @@ from ._audit.fact_tables import FactTables, count_facts
 from ._audit.facts import EVENT_COLUMNS, facts_of
 from ._audit.inputs import Part, plan, read_part
 from ._audit.pattern_index import index_of
-from ._audit.table_jobs import committed
-from ._audit.table_writer import all_rows, table_writer
+from ._audit.table_writer import all_rows, committed, table_writer
 from ._audit.traffic import traffic_of
+from ._readers.payload_heads import check_logs, read_heads
 from ._runs.run_folder import More, RunFolder
 from ._runs.run_record import run_record
 from ._slot_redaction import Redaction
-from ._sources.payload_heads import check_logs, read_heads
 
 if TYPE_CHECKING:
     import pyarrow as pa

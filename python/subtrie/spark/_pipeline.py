@@ -22,15 +22,16 @@ from ._answers.selection import Selection
 from ._audit.fact_rows import FACT_ROWS
 from ._audit.facts import EVENT_COLUMNS
 from ._audit.inputs import Part, in_groups, plan
-from ._audit.message_rows import message_rows
-from ._audit.table_jobs import write_tables
-from ._audit.traffic import facts_for_driver
+from ._columns import spark_schema
 from ._here import audit_here, event_facts, part_facts
+from ._message_rows import message_rows
 from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
 from ._runs.run_record import run_record
-from ._schema import TABLES, spark_schema
+from ._schema import TABLES
+from ._selected_events import selected
 from ._sessions.session_jobs import SessionJobs
 from ._slot_redaction import Redaction
+from ._table_jobs import facts_for_driver, write_tables
 from ._table_of_messages import narrowed, only_published
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def audit(
     if spark is None and paths is None:
         raise ValueError("a table of events needs a session of Spark")
     if spark is not None and selection is not None:
-        logs = selection.of(read_events(spark, logs))
+        logs = selected(selection, read_events(spark, logs))
     of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
     folder = RunFolder(out)
     cached: list[DataFrame] = []

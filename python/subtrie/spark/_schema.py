@@ -237,11 +237,6 @@ UNION: tuple[tuple[str, str], ...] = (
 )
 
 
-def spark_schema(columns: Columns) -> str:
-    """Return columns as a Spark schema string."""
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns)
-
-
 def arrow_type(kind: str) -> pa.DataType:
     """Return the Arrow type of a Spark type."""
     import pyarrow as pa

@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any
 from ._answer_tables import answers_so_far
 from ._audit.fact_rows import FACT_ROWS
 from ._audit.fact_tables import FactTables
-from ._audit.table_jobs import write_tables
+from ._columns import spark_schema
 from ._pipeline import Audit
 from ._readers.growing_log import files_there
 from ._readers.log_files import resolve_path, shown_path
 from ._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
 from ._runs.run_record import run_record
-from ._schema import arrow_schema, spark_schema
+from ._schema import arrow_schema
 from ._sessions.carried import register_source
 from ._sessions.classic_session import is_classic
 from ._slot_redaction import Redaction
+from ._table_jobs import write_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import mmap
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +11,6 @@ from ..._core.errors import SubtrieError
 from .._audit.pattern_index import PatternIndex, pattern_table
 from .._identity import is_host
 from .._schema import arrow_schema
-from .._sessions.shipped_files import send_file, worker_path
 from .folding import HEAD, fold
 from .gaps import CodeCall
 from .rule_table import NO_RULE, NO_RULES, Rule
@@ -22,7 +18,6 @@ from .uses import USES
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
 #: What is added to uses. ``kind`` is request, reply or other; ``service`` the identity, else the
 #: source in the subject; ``decided`` the number of the rule that decides; ``code`` that of a call.
@@ -41,39 +36,20 @@ DESCRIBED = (*USES, *ADDED)
 #: The column with the numbers of all rules that match is a list, which ``arrow_schema`` has not.
 MATCHED = "matched"
 
-# The indexes that this process has open, by the names of their files: a few runs of a session.
-_opened: OrderedDict[str, Any] = OrderedDict()
-_MOST_OPENED = 6
-
 
 @dataclass(frozen=True)
 class IndexedPatterns:
-    """Patterns with their index, which is a file that the workers map, or in this process."""
+    """Patterns with their index."""
 
-    name: str
-    patterns: tuple[str, ...]
-    index: PatternIndex | None = None
+    index: PatternIndex
 
     def open(self) -> PatternIndex:
         """Return the index. The numbers of the patterns are their ids in it."""
-        if self.index is not None:
-            return self.index
-        if self.name not in _opened:
-            while len(_opened) >= _MOST_OPENED:
-                _opened.popitem(last=False)
-            with open(worker_path(self.name), "rb") as file:
-                image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            _opened[self.name] = PatternIndex(image, pattern_table(self.patterns))
-        return _opened[self.name]  # type: ignore[no-any-return]
+        return self.index
 
 
-def index_patterns(spark: SparkSession | None, patterns: Iterable[str]) -> IndexedPatterns:
-    """Return an index of distinct patterns; those that no server accepts are left out.
-
-    Args:
-        spark: The session to whose workers it is sent; None for this process.
-        patterns: The patterns.
-    """
+def index_image(patterns: Iterable[str]) -> tuple[bytes, list[str]]:
+    """Return the image of an index, and its patterns: distinct ones that a server accepts."""
     trie: Any = SubjectTrie(dialect="server")
     accepted = []
     for pattern in dict.fromkeys(patterns):
@@ -82,12 +58,13 @@ def index_patterns(spark: SparkSession | None, patterns: Iterable[str]) -> Index
         except SubtrieError:
             continue
         accepted.append(pattern)
-    image = trie.to_bytes()
-    name = f"subtrie-answers-{hashlib.sha256(image).hexdigest()[:16]}.image"
-    if spark is None:
-        return IndexedPatterns(name, (), PatternIndex(image, pattern_table(accepted)))
-    send_file(spark, name, image)
-    return IndexedPatterns(name, tuple(accepted))
+    return trie.to_bytes(), accepted
+
+
+def index_patterns(patterns: Iterable[str]) -> IndexedPatterns:
+    """Return the index of patterns in this process."""
+    image, accepted = index_image(patterns)
+    return IndexedPatterns(PatternIndex(image, pattern_table(accepted)))
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ from ...microbus import check_identity_host, flatten_host
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 #: Yields batches of events with some columns, in order; called once for each pass.
 ReadEvents = Callable[[Sequence[str]], Iterator["pa.RecordBatch"]]
 
-_MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VIOLATION")
+MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VIOLATION")
 
 
-_ZONES = ("safe", "danger", "reply")
+ZONES = ("safe", "danger", "reply")
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,6 @@ class Selection:
                 chosen = _of_one(chosen, name, place)
         return chosen
 
-    def of(self, events: DataFrame) -> DataFrame:
-        """Return the events that are audited."""
-        from pyspark.sql import functions as F
-
-        message = F.coalesce(F.col("op").isin(*_MESSAGES), F.lit(False))
-        kept = F.lit(True)
-        if self.since is not None:
-            kept = kept & (F.col("time") >= F.lit(self.since))
-        if self.until is not None:
-            kept = kept & (F.col("time") < F.lit(self.until))
-        chosen = events.where(~message | kept)
-        for name, place in ((self.source, 3), (self.host, 4)):
-            if name is not None:
-                chosen = _only(chosen, message, name, place)
-        return chosen
-
 
 def _by_time(read: ReadEvents, since: datetime | None, until: datetime | None) -> ReadEvents:
     """Return a reader of messages of a period, and of all other events."""
@@ -90,8 +73,8 @@ def _by_time(read: ReadEvents, since: datetime | None, until: datetime | None) -
 
 
 def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
-    """Return a reader of messages with the subjects in which a token is a host, as ``_only``."""
-    token, direction = _token(name), "in" if place == 3 else "out"
+    """Return a reader of the messages of which a token is a host, or that an identity handles."""
+    token, direction = host_token(name), "in" if place == 3 else "out"
 
     @cache
     def subjects() -> pa.Array:
@@ -124,34 +107,17 @@ def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
 
 def _names(subject: str, token: str, place: int) -> bool:
     tokens = subject.split(".")
-    return len(tokens) > place and tokens[place] == token and tokens[1] in _ZONES
+    return len(tokens) > place and tokens[place] == token and tokens[1] in ZONES
 
 
 def _messages(batch: pa.RecordBatch) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.is_in(batch["op"], value_set=pa.array(_MESSAGES), skip_nulls=True)
+    return pc.is_in(batch["op"], value_set=pa.array(MESSAGES), skip_nulls=True)
 
 
-def _only(events: DataFrame, message: object, name: str, place: int) -> DataFrame:
-    """Return the messages of which a token is a host, or that an identity sends or receives."""
-    from pyspark.sql import functions as F
-
-    token = _token(name)
-    direction = "in" if place == 3 else "out"
-    tokens = F.split("subject", r"\.")
-    named = (F.get(tokens, F.lit(place)) == token) & F.get(tokens, F.lit(1)).isin(*_ZONES)
-    own = (F.col("identity") == name) & (F.col("direction") == direction)
-    messages = events.where(message)  # type: ignore[arg-type]
-    subjects = messages.where(named | own).select("subject").distinct()
-    others = events.where(~message)  # type: ignore[operator]
-    return others.unionByName(
-        messages.join(subjects, "subject", "left_semi").select(*events.columns)
-    )
-
-
-def _token(name: str) -> str:
+def host_token(name: str) -> str:
     try:
         return str(flatten_host(check_identity_host(name)))
     except ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from .._schema import TABLES
-from .described import Description, index_patterns
+from .described import Description, IndexedPatterns, index_patterns
 from .flows import per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
@@ -24,7 +24,6 @@ from .violations import violation_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
 Rows = list[dict[str, Any]]
 _MICROSECONDS = 1_000_000
@@ -51,13 +50,19 @@ class Answers:
             raise ValueError(f"more than {MAX_RULES} rules")
         self.code = calls_in(questions.code or ())
 
-    def description(self, spark: SparkSession | None) -> Description:
-        """Return what classifies the subjects, in the workers of a session or in this process."""
+    def description(
+        self, index: Callable[[Iterable[str]], IndexedPatterns] = index_patterns
+    ) -> Description:
+        """Return what classifies the subjects.
+
+        Args:
+            index: Makes an index of patterns, where it is used.
+        """
         return Description(
-            index_patterns(spark, (row["pattern"] for row in self.subscriptions)),
-            index_patterns(spark, (each.pattern for each in self.rules)),
+            index(row["pattern"] for row in self.subscriptions),
+            index(each.pattern for each in self.rules),
             tuple(self.rules),
-            index_patterns(spark, (each.pattern for each in self.code)),
+            index(each.pattern for each in self.code),
             tuple(self.code),
         )
 

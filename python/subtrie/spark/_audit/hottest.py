@@ -16,7 +16,6 @@ from .rows import add_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
     from .subjects import Subjects
 
@@ -88,27 +87,6 @@ def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> pa.Tabl
         if pc.max(best["hidden"]).as_py() or least <= max(others, unnamed):
             return None
     return hot_rows(best.to_pylist(), published)
-
-
-def hottest_counted(messages: DataFrame, published: int) -> pa.Table:
-    """Return the rows of ``hot_subjects`` by counting each subject, in a job of its own.
-
-    Args:
-        messages: The column ``subject``, and ``size`` if there is one. Rows without a subject are
-            not counted.
-        published: The number of messages.
-    """
-    from pyspark.sql import functions as F
-
-    size = F.col("size") if "size" in messages.columns else F.lit(0)
-    found = (
-        messages.where("subject IS NOT NULL")
-        .groupBy(F.make_valid_utf8("subject").alias("subject"))
-        .agg(F.count("*").alias("published"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes"))
-        .orderBy(F.desc("published"), "subject")
-        .limit(HOTTEST)
-    )
-    return hot_rows([row.asDict() for row in found.collect()], published)
 
 
 def hot_rows(rows: Iterable[dict[str, Any]], published: int) -> pa.Table:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ... import microbus
+from ..._core.errors import SubtrieError
 from .._schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -144,3 +146,21 @@ def _following(groups: Any, marks: Any, lines: Any) -> Any:
     asked = groups[lines] * count + lines
     found = places[np.searchsorted(places[:-1], asked)]
     return np.where(found // count == groups[lines], found % count, count)
+
+
+def plane_of_pattern(pattern: str) -> str | None:
+    """Return the plane of a canonical Microbus subscription, or None."""
+    try:
+        return microbus.decode_subscription(pattern).plane
+    except SubtrieError:
+        pass
+    # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star, it
+    # is a reply.
+    tokens = pattern.split(".")
+    if len(tokens) < 4 or tokens[1] != "reply" or tokens[3] != "*":
+        return None
+    tokens[3] = "x"
+    try:
+        return microbus.decode(".".join(tokens)).plane
+    except SubtrieError:
+        return None

@@ -1,17 +1,17 @@
-"""The task that writes the tables of a run."""
+"""The tables of a run: rows added up and written, then committed."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._runs.run_folder import RunFolder, TableFile, stage_file
+from .._runs.run_folder import RunFolder, TableFile, stage_file, table_bytes
 from .fact_tables import FactTables
 from .merge import merged
 from .pattern_index import PatternIndex
 from .tables import TOTALS, rows_of, sorted_rows, subscription_rows
-from .traffic import Traffic
+from .traffic import LINES, Traffic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,33 +21,7 @@ Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
 
-def in_one_task(traffic: Traffic, write: Task) -> Task:
-    """Return a task that makes and writes all tables: a small log needs no shuffle."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of all facts, and write them."""
-        facts = FactTables()
-        facts.add_rows(batches)
-        yield from write(all_rows(facts, traffic, traffic.open_index()))
-
-    return run
-
-
-def sorted_first(write: Task) -> Task:
-    """Return a task that sorts the rows of all tables and writes them."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Sort the rows by table and key, and write them."""
-        import pyarrow as pa
-
-        found = list(batches)
-        if found:
-            yield from write(_sorted(pa.Table.from_batches(found)))
-
-    return run
-
-
-def _sorted(rows: pa.Table) -> list[pa.RecordBatch]:
+def by_table(rows: pa.Table) -> list[pa.RecordBatch]:
     """Return rows of tables, sorted by table and key."""
     batches: list[pa.RecordBatch] = rows.sort_by(
         [("table", "ascending"), ("key", "ascending")]
@@ -62,7 +36,7 @@ def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterat
     found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index.subscriptions)]
     batches = list(sorted_rows(found))
     if batches:
-        yield from _sorted(pa.Table.from_batches(batches))
+        yield from by_table(pa.Table.from_batches(batches))
 
 
 def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
@@ -109,3 +83,27 @@ def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
             yield pa.record_batch(arrays, names=names)
 
     return write
+
+
+def committed(
+    folder: RunFolder,
+    traffic: Traffic,
+    entries: Sequence[dict[str, Any]],
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    stream: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Commit the files that were written, and return the counts."""
+    counts = traffic.counts
+    summary = {
+        "lines": traffic.lines,
+        **{name: counts.get(name, 0) for name in LINES},
+        "planes": list(traffic.planes),
+        "ambiguous": counts.get("ambiguous", 0),
+        "unmatched": traffic.unmatched,
+        "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
+    }
+    counters = {name: count for name, count in summary.items() if isinstance(count, int)}
+    counters |= {name: counts.get(name, 0) for name in ("published", "unsettled")}
+    written_files = [row for row in entries if row["table"] != TOTALS]
+    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
+    return summary

@@ -21,10 +21,11 @@ from pyspark.sql.types import StructType
 
 from ..._core.errors import WireError
 from ...wire import monitor
+from .._columns import spark_schema
 from .._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
 from .._readers.log_files import shown_path
 from .._readers.snapshot_events import snapshot_events
-from .._schema import EVENTS, spark_schema
+from .._schema import EVENTS
 from .file_reader import FileReader
 
 if TYPE_CHECKING:

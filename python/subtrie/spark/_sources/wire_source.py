@@ -39,10 +39,11 @@ from ...wire import (
     read_operations,
     read_records,
 )
+from .._columns import spark_schema
 from .._readers.capture_events import capture_events
 from .._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
 from .._readers.log_files import shown_path
-from .._schema import EVENTS, spark_schema
+from .._schema import EVENTS
 from .file_reader import FileReader
 
 if TYPE_CHECKING:

@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .._readers.log_reader import native
-from .._schema import arrow_schema, spark_schema
-from .._table_of_messages import narrowed
-from .edges import edge_rows
-from .fact_rows import FACT_ROWS
-from .fact_tables import FactTables, take_numbered
-from .facts import EVENT_COLUMNS, list_others
-from .hottest import NAMED, hottest_counted, most_published
-from .outside import outside_rows
-from .pattern_index import PatternIndex, index_files, index_of
-from .rows import Rows, rows
-from .subjects import Subjects
-from .subscriptions import subscriptions_of
-from .tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
+from ._audit.edges import edge_rows
+from ._audit.fact_rows import FACT_ROWS
+from ._audit.fact_tables import FactTables, take_numbered
+from ._audit.facts import EVENT_COLUMNS, list_others
+from ._audit.hottest import HOTTEST, NAMED, hot_rows, most_published
+from ._audit.outside import outside_rows
+from ._audit.pattern_index import PatternIndex, index_files, index_of
+from ._audit.rows import Rows, rows
+from ._audit.subjects import Subjects
+from ._audit.subscriptions import subscriptions_of
+from ._audit.tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
+from ._columns import spark_schema
+from ._readers.log_reader import native
+from ._schema import arrow_schema
+from ._table_of_messages import narrowed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,3 +156,24 @@ def _no_patterns() -> PatternIndex:
 
 def _schema() -> pa.Schema:
     return arrow_schema((*FACT_ROWS, ("key", "string")))
+
+
+def hottest_counted(messages: DataFrame, published: int) -> pa.Table:
+    """Return the rows of ``hot_subjects`` by counting each subject, in a job of its own.
+
+    Args:
+        messages: The column ``subject``, and ``size`` if there is one. Rows without a subject are
+            not counted.
+        published: The number of messages.
+    """
+    from pyspark.sql import functions as F
+
+    size = F.col("size") if "size" in messages.columns else F.lit(0)
+    found = (
+        messages.where("subject IS NOT NULL")
+        .groupBy(F.make_valid_utf8("subject").alias("subject"))
+        .agg(F.count("*").alias("published"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes"))
+        .orderBy(F.desc("published"), "subject")
+        .limit(HOTTEST)
+    )
+    return hot_rows([row.asDict() for row in found.collect()], published)
