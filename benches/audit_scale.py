@@ -123,9 +123,9 @@ def main() -> None:
 
 def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
+    from subtrie.audit._readers.log_division import divide
+    from subtrie.audit._readers.log_reader import whole_logs
     from subtrie.spark import audit
-    from subtrie.spark._readers.log_division import divide
-    from subtrie.spark._readers.log_reader import whole_logs
     from subtrie.spark._sessions.local_session import local_session
 
     steps: list[list] = []

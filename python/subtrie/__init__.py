@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _SUBMODULES = frozenset(
     (
         "acl",
+        "audit",
         "conformance",
         "connector",
         "gencreds",

@@ -14,7 +14,7 @@ from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions, decided
 from subtrie.acl._entitlement import entitlement
-from subtrie.spark._answers.questions import load_rules
+from subtrie.audit._answers.questions import load_rules
 
 SYS = "SYS { users: [ { user: s, password: hidden-word } ] }"
 APP = "A { users: [ { user: a, password: hidden-word } ] }"

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from subtrie._cli.app import app
 from subtrie._cli.nsc import edit_user
 from subtrie.acl import Permissions
+from subtrie.audit._answers.questions import load_rules
 from subtrie.spark import Questions, audit
-from subtrie.spark._answers.questions import load_rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "permission-review.md"
 

@@ -12,9 +12,9 @@ from rich.console import Console
 from subtrie._cli.app import app
 from subtrie._cli.audit_answers import exit_code
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
+from subtrie.audit._results.verdict import failing
+from subtrie.audit._runs.run_folder import RunFolder, table_bytes
 from subtrie.spark import Audit, open_audit, verdict
-from subtrie.spark._results.verdict import failing
-from subtrie.spark._runs.run_folder import RunFolder, table_bytes
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"
 

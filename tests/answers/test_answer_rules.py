@@ -8,20 +8,15 @@ import pytest
 
 from subtrie import Pattern
 from subtrie.acl import Permissions
+from subtrie.audit._answers.folding import fold, is_variable
+from subtrie.audit._answers.gaps import Call, CodeCall, calls_in, gap_rows
+from subtrie.audit._answers.questions import load_code, load_rules, parse_time
+from subtrie.audit._answers.receivers import at_rows, history_rows
+from subtrie.audit._answers.rule_table import numbered, of_subscription
+from subtrie.audit._answers.selection import Selection
+from subtrie.audit._answers.synthesis import Edge, propose, propose_subscriptions, route_key
 from subtrie.gencreds import scan
 from subtrie.spark import Questions
-from subtrie.spark._answers.folding import fold, is_variable
-from subtrie.spark._answers.gaps import Call, CodeCall, calls_in, gap_rows
-from subtrie.spark._answers.questions import load_code, load_rules, parse_time
-from subtrie.spark._answers.receivers import at_rows, history_rows
-from subtrie.spark._answers.rule_table import numbered, of_subscription
-from subtrie.spark._answers.selection import Selection
-from subtrie.spark._answers.synthesis import (
-    Edge,
-    propose,
-    propose_subscriptions,
-    route_key,
-)
 
 HEAD = "prod.safe.443.{}_shop.stock_shop.{}.GET."
 

@@ -14,11 +14,11 @@ import pytest
 from worlds import Case
 
 from plain_trace_log import read_events
+from subtrie.audit._answers.folding import fold
+from subtrie.audit._answers.receivers import at_rows, history_rows
+from subtrie.audit._answers.tables import matching_rows, sorted_rows
+from subtrie.audit._schema import TABLE_COLUMNS, arrow_schema
 from subtrie.spark import at, history
-from subtrie.spark._answers.folding import fold
-from subtrie.spark._answers.receivers import at_rows, history_rows
-from subtrie.spark._answers.tables import matching_rows, sorted_rows
-from subtrie.spark._schema import TABLE_COLUMNS, arrow_schema
 
 Row = dict[str, Any]
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 from mesh import HOSTS, Mesh, Message, fits, flat, may
 
+from subtrie.audit._answers.questions import load_code, load_rules
+from subtrie.audit._answers.receivers import at_rows
+from subtrie.audit._answers.tables import matching_rows
 from subtrie.spark import Questions, audit
-from subtrie.spark._answers.questions import load_code, load_rules
-from subtrie.spark._answers.receivers import at_rows
-from subtrie.spark._answers.tables import matching_rows
 
 Row = dict[str, Any]
 

@@ -17,11 +17,11 @@ from worlds import Case
 
 from patience import wait_until
 from subtrie._cli.app import app
+from subtrie.audit._answers.questions import load_code
+from subtrie.audit._answers.receivers import at_rows, history_rows
+from subtrie.audit._answers.tables import matching_rows, sorted_rows
+from subtrie.audit._runs.run_folder import read_manifest
 from subtrie.spark import Questions, audit, audit_stream, open_audit
-from subtrie.spark._answers.questions import load_code
-from subtrie.spark._answers.receivers import at_rows, history_rows
-from subtrie.spark._answers.tables import matching_rows, sorted_rows
-from subtrie.spark._runs.run_folder import read_manifest
 
 LONG = 240.0  # seconds, for an audit on a busy machine
 SHORT = (

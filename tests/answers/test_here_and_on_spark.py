@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from subtrie.spark import TABLES, Questions, audit
-from subtrie.spark._answers.bucket import (
+from subtrie.audit._answers.bucket import (
     flow_sums,
     has_wildcard,
     microbus_sums,
@@ -23,12 +22,13 @@ from subtrie.spark._answers.bucket import (
     subscribed_in,
     summed,
 )
-from subtrie.spark._answers.questions import load_code, load_rules
-from subtrie.spark._answers.selection import Selection
-from subtrie.spark._answers.sums import KINDS, Sums
-from subtrie.spark._answers.tables import Answers
-from subtrie.spark._answers.uses import READ, uses_of
-from subtrie.spark._audit.inputs import plan, read_part
+from subtrie.audit._answers.questions import load_code, load_rules
+from subtrie.audit._answers.selection import Selection
+from subtrie.audit._answers.sums import KINDS, Sums
+from subtrie.audit._answers.tables import Answers
+from subtrie.audit._answers.uses import READ, uses_of
+from subtrie.audit._tables.inputs import plan, read_part
+from subtrie.spark import TABLES, Questions, audit
 from synthetic_traffic import write_traffic
 
 CAPTURES = Path(__file__).resolve().parents[2] / "examples" / "captures"

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from subtrie.audit._answers.folding import fold
+from subtrie.audit._readers.capture_events import capture_events
+from subtrie.audit._readers.log_division import divide
+from subtrie.audit._readers.log_reader import whole_logs
+from subtrie.audit._readers.payload_heads import heads_in, heads_of_capture
 from subtrie.spark import Questions, audit
-from subtrie.spark._answers.folding import fold
-from subtrie.spark._readers.capture_events import capture_events
-from subtrie.spark._readers.log_division import divide
-from subtrie.spark._readers.log_reader import whole_logs
-from subtrie.spark._sources.payload_heads import heads_in, heads_of_capture
 from subtrie.wire.capture import Writer
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"

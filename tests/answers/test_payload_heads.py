@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from subtrie.audit._readers.log_division import divide
+from subtrie.audit._readers.log_reader import whole_logs
+from subtrie.audit._readers.payload_heads import heads_in
 from subtrie.spark import Questions, payload_heads
-from subtrie.spark._readers.log_division import divide
-from subtrie.spark._readers.log_reader import whole_logs
-from subtrie.spark._sources.payload_heads import heads_in
 
 CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"
 REPLY = "prod.reply._.stock_shop.web_shop.id1"

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.report_diff import diff
+from subtrie.audit._runs.run_folder import RunFolder, table_bytes
 from subtrie.spark import open_audit, run_difference
-from subtrie.spark._runs.run_folder import RunFolder, table_bytes
 
 
 def run(folder: Path, **counts: int) -> Path:

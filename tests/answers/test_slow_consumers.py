@@ -13,9 +13,9 @@ from broker import running
 
 from patience import PATIENCE, wait_until
 from plain_trace_log import read_events
+from subtrie.audit._results.row_lines import row_lines
 from subtrie.report import read_report, to_markdown
 from subtrie.spark import Questions, audit, verdict
-from subtrie.spark._results.row_lines import row_lines
 
 # A client that reads nothing has more than this waiting after a few hundred messages.
 CONFIGURATION = """

@@ -19,10 +19,10 @@ from subtrie._cli.app import app
 from subtrie.acl import Permissions, Traffic, narrowed
 from subtrie.acl._broker_model import matches_text
 from subtrie.acl._rule_usage import refusals
+from subtrie.audit._answers.folding import fold
+from subtrie.audit._results.row_lines import _subject_test
+from subtrie.audit._tables.pattern_index import PatternIndex, pattern_table
 from subtrie.spark import open_audit
-from subtrie.spark._answers.folding import fold
-from subtrie.spark._audit.pattern_index import PatternIndex, pattern_table
-from subtrie.spark._results.row_lines import _subject_test
 
 FILTERED = "$JS.API.CONSUMER.CREATE.ORDERS.shipper.orders.*.created"
 CONFIG = """

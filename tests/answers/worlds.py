@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from subtrie.acl import Permissions
+from subtrie.audit._answers.questions import load_code, load_rules
 from subtrie.spark import ANSWERS, Questions, audit
-from subtrie.spark._answers.questions import load_code, load_rules
 from synthetic_traffic import write_traffic
 
 DAYS = 4

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from subtrie.spark._readers.log_reader import native
-from subtrie.spark._schema import EVENTS
+from subtrie.audit._readers.log_reader import native
+from subtrie.audit._schema import EVENTS
 
 COLUMNS = [name for name, _ in EVENTS if name not in ("server", "file")]
 CLIENTS = ("client", "websocket", "mqtt")

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.app import app
+from subtrie.audit._runs.run_folder import RunFolder, read_manifest
+from subtrie.audit._slot_redaction import Redaction
 from subtrie.spark import (
     TABLES,
     OutputFolderError,
     SparkStartError,
     cluster_session,
 )
-from subtrie.spark._runs.run_folder import RunFolder, read_manifest
-from subtrie.spark._slot_redaction import Redaction
 
 BLOCKED = """
 import sys
@@ -279,7 +279,7 @@ def test_periods_of_the_call_graph(run_both, mixed) -> None:
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
     program = (
-        "from subtrie.spark._readers import log_files as f; print(f.resolve_path('/dev/stdin'))"
+        "from subtrie.audit._readers import log_files as f; print(f.resolve_path('/dev/stdin'))"
     )
     with mixed.open() as log:
         done = subprocess.run(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from truth import differences
 
+from subtrie.audit._runs.run_folder import read_manifest
 from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
-from subtrie.spark._runs.run_folder import read_manifest
 from subtrie.spark._sessions.shipped_files import _sent
 from synthetic_traffic import write_traffic
 
@@ -130,7 +130,7 @@ def test_the_output_of_a_single_audit_is_not_that_of_a_stream(spark, tmp_path):
     manifest = {"schema": 1, "tables": {}}
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "audit.json").write_text(json.dumps(manifest))
-    from subtrie.spark._runs.run_folder import RunFolder
+    from subtrie.audit._runs.run_folder import RunFolder
 
     with pytest.raises(OutputFolderError, match="not that of a stream"):
         RunFolder(tmp_path / "out").stream()

@@ -11,9 +11,9 @@ import pytest
 from plain_tables import audit as plain_audit
 from window_oracle import judge
 
+from subtrie.audit._readers.log_division import divide
+from subtrie.audit._readers.log_reader import whole_logs
 from subtrie.spark import TABLES, audit
-from subtrie.spark._readers.log_division import divide
-from subtrie.spark._readers.log_reader import whole_logs
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from trace_writer import Trace
 
 from patience import wait_until
 from subtrie._cli.app import app
+from subtrie.audit._runs.run_folder import MANIFEST, RunFolder
+from subtrie.audit._tables.inputs import plan
 from subtrie.spark import OutputFolderError, SparkStartError, audit, register
-from subtrie.spark._audit.inputs import plan
 from subtrie.spark._pipeline import read_facts
-from subtrie.spark._runs.run_folder import MANIFEST, RunFolder
 from subtrie.spark._sessions import remote_session as remote
 from subtrie.spark._sessions.failure import failure_text
 
@@ -153,7 +153,7 @@ def test_a_result_of_a_newer_version_is_not_replaced(tmp_path, manifest, told) -
 
 FULL = """
 import json, resource, signal, sys
-from subtrie.spark._runs.run_folder import RunFolder, stage_file, table_bytes
+from subtrie.audit._runs.run_folder import RunFolder, stage_file, table_bytes
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 run = RunFolder(sys.argv[1])
@@ -215,7 +215,17 @@ def test_an_interrupted_audit_leaves_no_process_and_no_files(captures, tmp_path,
     out, temporary = tmp_path / "out", tmp_path / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "subtrie.cli", "audit", str(log), "--out", str(out)],
+        [
+            sys.executable,
+            "-m",
+            "subtrie.cli",
+            "audit",
+            str(log),
+            "--master",
+            "local[2]",
+            "--out",
+            str(out),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

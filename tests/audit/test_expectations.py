@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from trace_writer import Trace
 
+from subtrie.audit._results.expectations import BUILTIN, failures
+from subtrie.audit._schema import TABLE_KEYS
 from subtrie.spark import Audit, audit
-from subtrie.spark._results.expectations import BUILTIN, failures
-from subtrie.spark._schema import TABLE_KEYS
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET."
 

@@ -16,7 +16,7 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
-from subtrie.spark._readers.growing_log import (
+from subtrie.audit._readers.growing_log import (
     RotatedAwayError,
     advance,
     blocks,
@@ -24,7 +24,7 @@ from subtrie.spark._readers.growing_log import (
     files_there,
     ranges,
 )
-from subtrie.spark._readers.log_reader import read_range, whole_logs
+from subtrie.audit._readers.log_reader import read_range, whole_logs
 from synthetic_traffic import write_traffic
 
 _PLACES = ("file", "offset", "server")
@@ -226,7 +226,7 @@ def test_a_log_that_is_copied_and_truncated_goes_on(live):
 
 
 def test_a_file_that_was_removed_unread_is_an_error(live, monkeypatch):
-    monkeypatch.setattr("subtrie.spark._readers.growing_log._PAUSE", 0)
+    monkeypatch.setattr("subtrie.audit._readers.growing_log._PAUSE", 0)
     live.write_bytes(messages("a", "b"))
     follower = Follower(live)
     follower.take()

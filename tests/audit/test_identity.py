@@ -15,13 +15,13 @@ from trace_writer import Trace
 from plain_trace_log import read_events
 from subtrie._nats.nkey import key_pair, seed_in
 from subtrie.acl import Permissions
+from subtrie.audit._identity import identity_of_options, who_connected
+from subtrie.audit._results.row_lines import key_text, row_lines
+from subtrie.audit._schema import TABLE_KEYS
 from subtrie.gencreds import Creds, sign
 from subtrie.gencreds._trial import trial
 from subtrie.report._findings import all_findings
 from subtrie.spark import TABLES, audit, verdict
-from subtrie.spark._identity import identity_of_options, who_connected
-from subtrie.spark._results.row_lines import key_text, row_lines
-from subtrie.spark._schema import TABLE_KEYS
 from subtrie.wire import Tap
 from tests.answers.broker import running
 from tests.patience import wait_until

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from trace_writer import Trace
 
+from subtrie.audit._answers.questions import load_rules
+from subtrie.audit._readers.log_files import input_kind
 from subtrie.spark import audit
-from subtrie.spark._answers.questions import load_rules
-from subtrie.spark._readers.log_files import input_kind
 
 CALL = "p1.safe.443.{}.b_com._.GET.x"
 

@@ -20,7 +20,7 @@ from subtrie.spark import audit, open_audit
 PROGRAM = """
 import sys, time
 from subtrie.spark import audit
-from subtrie.spark._runs.run_folder import RunFolder
+from subtrie.audit._runs.run_folder import RunFolder
 
 log, out, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from subtrie import microbus
+from subtrie.audit._tables.hottest import HOTTEST, hottest
+from subtrie.spark import _message_rows as message_rows
+from subtrie.spark import _table_jobs as table_jobs
 from subtrie.spark import audit, events
-from subtrie.spark._audit import message_rows, table_jobs
-from subtrie.spark._audit.hottest import HOTTEST, hottest
 
 START = datetime.datetime(2026, 1, 1)
 

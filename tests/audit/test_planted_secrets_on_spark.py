@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from planted_secrets import PlantedSecrets
+from subtrie.audit._readers.log_files import shown_path
 from subtrie.spark import audit, register
-from subtrie.spark._readers.log_files import shown_path
 
 
 @pytest.mark.requirement("T16")

@@ -16,9 +16,9 @@ import nats
 import pytest
 
 from plain_trace_log import read_events
+from subtrie.audit._answers.questions import load_rules
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.spark import TABLES, Audit, Questions, Selection, audit, register
-from subtrie.spark._answers.questions import load_rules
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}

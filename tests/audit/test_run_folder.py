@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from trace_writer import Trace
 
-from subtrie.spark import audit, open_audit
-from subtrie.spark._runs.run_folder import (
+from subtrie.audit._runs.run_folder import (
     FACTS_FILE,
     RunFolder,
     TableFile,
@@ -18,7 +17,8 @@ from subtrie.spark._runs.run_folder import (
     rows_of_table,
     stage_file,
 )
-from subtrie.spark._schema import TABLE_COLUMNS, arrow_schema
+from subtrie.audit._schema import TABLE_COLUMNS, arrow_schema
+from subtrie.spark import audit, open_audit
 
 CHANGES = ("create_dir", "open_output_stream", "move")
 

@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
+from subtrie.audit._schema import EVENTS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
 from subtrie.spark._decode import FIELDS
-from subtrie.spark._schema import EVENTS
 from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
 from subtrie.spark._sources.monitor_source import MonitorReader
 from subtrie.spark._sources.trace_source import TraceSourceReader

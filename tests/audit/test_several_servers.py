@@ -10,10 +10,10 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
+from subtrie.audit._readers.growing_log import advance, empty_offset
+from subtrie.audit._readers.log_division import divide
+from subtrie.audit._readers.log_reader import read_range, whole_logs
 from subtrie.spark import audit
-from subtrie.spark._readers.growing_log import advance, empty_offset
-from subtrie.spark._readers.log_division import divide
-from subtrie.spark._readers.log_reader import read_range, whole_logs
 
 
 def of_process(pid: int, seed: int = 1) -> list[str]:

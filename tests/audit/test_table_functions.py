@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import subtrie.spark
+from subtrie.audit._schema import TABLE_COLUMNS
 from subtrie.spark import ANSWERS, TABLES, audit
-from subtrie.spark._schema import TABLE_COLUMNS
 from synthetic_traffic import write_traffic
 
 NAMES = [name for name in TABLES if name != "runs" and name not in ANSWERS]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from subtrie.audit._readers.payload_heads import heads_of_capture
+from subtrie.audit._readers.text_encoding import escape_surrogates
+from subtrie.audit._tables.facts import EVENT_COLUMNS
+from subtrie.audit._tables.inputs import SavedPart, read_part
 from subtrie.spark import TABLES, audit
-from subtrie.spark._audit.facts import EVENT_COLUMNS
-from subtrie.spark._audit.inputs import SavedPart, read_part
-from subtrie.spark._readers.text_encoding import escape_surrogates
-from subtrie.spark._sources.payload_heads import heads_of_capture
 from subtrie.wire import Tap, capture
 from tests.answers.broker import running
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subtrie import microbus
-from subtrie.spark._audit.fact_kinds import complete
-from subtrie.spark._readers.log_reader import native
-from subtrie.spark._schema import EVENTS, arrow_schema
+from subtrie.audit._readers.log_reader import native
+from subtrie.audit._schema import EVENTS, arrow_schema
+from subtrie.audit._tables.fact_kinds import complete
 
 KINDS = dict(EVENTS)
 PUBLISH = ("server", "conn", "identity", "subject", "window")

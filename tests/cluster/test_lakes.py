@@ -36,8 +36,8 @@ PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
 from subtrie.spark import TABLES, audit, write_lake
-from subtrie.spark._results.lake import check_lake
-from subtrie.spark._schema import TABLE_KEYS
+from subtrie.spark._lake import check_lake
+from subtrie.audit._schema import TABLE_KEYS
 
 lake, target, settings, first, second = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
 builder = SparkSession.builder.master("local[1]")

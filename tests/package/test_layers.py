@@ -109,8 +109,8 @@ FRIENDS = {
     "subtrie._cli": ("subtrie",),
     "subtrie.conformance": ("subtrie.connector",),
     "subtrie.gencreds": ("subtrie.acl",),
-    "subtrie.report": ("subtrie.acl", "subtrie.spark"),
-    "subtrie.spark": ("subtrie.acl",),
+    "subtrie.report": ("subtrie.acl", "subtrie.audit"),
+    "subtrie.spark": ("subtrie.audit",),
 }
 
 
@@ -182,6 +182,16 @@ def test_no_layer_below_the_connector_imports_it():
         for name, into in edges.items()
         if not name.startswith(above) and any(each.startswith("subtrie.connector") for each in into)
     } == set()
+
+
+def test_the_audit_does_not_import_spark():
+    """It runs where no pyspark is installed."""
+    imports = {name: into for name, into in graph(ROOT).items() if name.startswith("subtrie.audit")}
+    assert {
+        name for name, into in imports.items() if any("subtrie.spark" in each for each in into)
+    } == set()
+    texts = {file for file in (ROOT / "audit").rglob("*.py") if "pyspark" in file.read_text()}
+    assert texts == set()
 
 
 def test_no_file_of_the_product_has_more_than_450_lines():

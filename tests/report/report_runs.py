@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from subtrie.audit._runs.run_folder import RunFolder, table_bytes
+from subtrie.audit._runs.run_record import run_record
 from subtrie.spark import TABLES
-from subtrie.spark._runs.run_folder import RunFolder, table_bytes
-from subtrie.spark._runs.run_record import run_record
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

@@ -126,7 +126,7 @@ def test_a_log_that_is_not_there_is_one_clear_error(run, tmp_path):
 
 
 def test_long_lines_are_cut_and_offsets_stay(tmp_path):
-    from subtrie.spark._results.row_lines import _lines
+    from subtrie.audit._results.row_lines import _lines
 
     log = tmp_path / "log"
     parts = [b"a" * 3_000_000, b"b", b"", b"c" * 70_000]

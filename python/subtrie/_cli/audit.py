@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from ..spark import Audit
+    from ..audit import Run
 
 #: Up to this many bytes of input are audited in this process: it is done before Spark has started.
 _SMALL = 256 * 1024 * 1024
@@ -133,8 +133,8 @@ def audit(
     try:
         import pyarrow  # noqa: F401
 
+        from ..audit._results.expectations import failures, read_expectations
         from ..spark import SparkStartError
-        from ..spark._results.expectations import failures, read_expectations
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[audit,cli]'")
     if master is not None and remote is not None:
@@ -151,9 +151,10 @@ def audit(
     _check_distinct(logs)
     for plane in planes:
         _check_plane(plane)
-    from ..spark import audit as run
+    from ..audit import audit as audit_here
+    from ..spark import audit as audit_on_spark
     from ..spark import write_lake
-    from ..spark._results.lake import check_lake
+    from ..spark._lake import check_lake
     from ..spark._sessions.failure import failure_text, was_interrupted
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
@@ -169,14 +170,16 @@ def audit(
             started.append(spark)
             return spark
 
-        def once(asked: AnswerOptions, options: dict[str, Any]) -> Audit:
+        def once(asked: AnswerOptions, options: dict[str, Any]) -> Run:
             """Audit the logs as they are now; in this process if small, or without Spark."""
             large = size > _SMALL and find_spec("pyspark") is not None
-            spark = start() if master or remote or lake != "parquet" or large else None
-            return run(
-                spark, logs, out=out if lake == "parquet" else None, **options,
-                questions=asked.questions, selection=asked.selection, step=progress.step,
-            )  # fmt: skip
+            how = {
+                "out": out if lake == "parquet" else None, **options, "questions": asked.questions,
+                "selection": asked.selection, "step": progress.step,
+            }  # fmt: skip
+            if master or remote or lake != "parquet" or large:
+                return audit_on_spark(start(), logs, **how)
+            return audit_here(logs, **how)
 
         try:
             asked = read_questions()
@@ -193,7 +196,7 @@ def audit(
                 what = noted(what)  # a log may be rotated before Spark has started
                 spark = start()
                 progress.stop()
-                result = stack.enter_context(followed(spark, what))
+                result: Run = stack.enter_context(followed(spark, what))
             else:
                 result = stack.enter_context(once(asked, options))
             failed = None
@@ -265,7 +268,7 @@ def _bad(message: str) -> Any:
 
 def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files of paths, directories and shell patterns, or exit with 2."""
-    from ..spark._readers.log_files import log_files
+    from ..audit._readers.log_files import log_files
 
     try:
         return tuple(log_files(paths))
@@ -275,8 +278,8 @@ def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def _size(path: str) -> int:
     """Return the size of a log that has lines of nats-server, or exit with 2."""
-    from ..spark._readers.log_files import input_kind, log_size
-    from ..spark._readers.log_reader import holds_server_lines
+    from ..audit._readers.log_files import input_kind, log_size
+    from ..audit._readers.log_reader import holds_server_lines
 
     try:
         size = log_size(path)
@@ -291,7 +294,7 @@ def _size(path: str) -> int:
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
     """Refuse a log that is given twice: it would count as two brokers with the same traffic."""
-    from ..spark._readers.log_files import resolve_path
+    from ..audit._readers.log_files import resolve_path
 
     seen: set[str] = set()
     for path in logs:

@@ -14,7 +14,7 @@ from .stream import printable
 
 if TYPE_CHECKING:
     from ..acl import Permissions
-    from ..spark import Audit, Questions, Selection
+    from ..audit import Questions, Run, Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,8 +57,8 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         def read() -> AnswerOptions:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
-            from ..spark import ANSWERS, TABLES, Questions, Selection
-            from ..spark._answers.questions import load_code, load_rules, parse_time
+            from ..audit import ANSWERS, TABLES, Questions, Selection
+            from ..audit._answers.questions import load_code, load_rules, parse_time
 
             tables = tuple(name for each in fail_on for name in each.split(","))
             for name in tables:
@@ -131,7 +131,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> int:
+def exit_code(result: Run, tables: tuple[str, ...], logs: Sequence[str]) -> int:
     """Print which tables of ``--fail-on`` are not empty, and what was not read; return the code.
 
     Args:
@@ -139,8 +139,8 @@ def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> in
         tables: The tables that must be empty.
         logs: The inputs.
     """
-    from ..spark._readers.log_files import input_kind
-    from ..spark._results.verdict import failing, not_read
+    from ..audit._readers.log_files import input_kind
+    from ..audit._results.verdict import failing, not_read
 
     found = failing(result, tables)
     if found:
@@ -157,15 +157,15 @@ def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> in
     return 2
 
 
-def print_proposal(result: Audit, rules: dict[str, Permissions] | None) -> None:
+def print_proposal(result: Run, rules: dict[str, Permissions] | None) -> None:
     """Print each service's proposed rules as the difference to today's, with their size as a JWT.
 
     Args:
         result: The result.
         rules: Today's permissions; None if they are not given.
     """
+    from ..audit import proposed_permissions
     from ..gencreds import plan
-    from ..spark import proposed_permissions
 
     for service, permissions in proposed_permissions(result.rows("proposal")).items():
         count = len(permissions.publish_allow or ()) + len(permissions.subscribe_allow or ())

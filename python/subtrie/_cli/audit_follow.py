@@ -80,8 +80,8 @@ def check_following(what: Following, follow: bool, selection: Selection | None, 
 
 def noted(what: Following) -> Following:
     """Return the same with the files that the logs are now, which may be renamed from now on."""
-    from ..spark._readers.growing_log import files_there
-    from ..spark._readers.log_files import resolve_path
+    from ..audit._readers.growing_log import files_there
+    from ..audit._readers.log_files import resolve_path
 
     return replace(what, there=files_there([resolve_path(path) for path in what.logs]))
 
@@ -160,7 +160,7 @@ def _raise_failure(query: StreamingQuery) -> None:
 
 def _sizes(logs: Sequence[str]) -> int:
     """Return the bytes of the logs, and of what they were rotated into."""
-    from ..spark._readers.log_files import log_files, log_size
+    from ..audit._readers.log_files import log_files, log_size
 
     total = 0
     for path in logs:
@@ -206,9 +206,9 @@ class _Watcher:
         version = self._current()
         if version is None or version == self._version:
             return False
+        from ..audit._results.verdict import failing
         from ..report._findings import all_findings
         from ..spark import open_audit
-        from ..spark._results.verdict import failing
 
         try:
             result = open_audit(self._out)

@@ -15,7 +15,7 @@ from rich.table import Table
 from .stream import printable
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: The title of each table.
 _TITLES = {
@@ -71,14 +71,14 @@ _NARROWEST_HEADING = 5
 _RANKED_BY = ("published", "count", "traffic", "accepted")
 
 
-def print_json(result: Audit, failed: Sequence[Mapping[str, Any]] | None) -> None:
+def print_json(result: Run, failed: Sequence[Mapping[str, Any]] | None) -> None:
     """Print one object; the tables are streamed, not held in memory.
 
     Args:
         result: The result.
         failed: The expectations that it does not satisfy; None if none were given.
     """
-    from ..spark import TABLES
+    from ..audit import TABLES
 
     write = sys.stdout.write
     write(json.dumps(result.summary)[:-1])
@@ -99,12 +99,12 @@ def _json_time(value: Any) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
+def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
     """Print the verdict, the tables, then the counts.
 
     A log without Microbus traffic has its findings first, then the tables that have rows.
     """
-    from ..spark import ANSWERS, TABLES, verdict
+    from ..audit import ANSWERS, TABLES, verdict
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     print(verdict(result))
@@ -134,7 +134,7 @@ def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> Non
     )
 
 
-def _print_findings(console: Console, result: Audit, rows: int) -> None:
+def _print_findings(console: Console, result: Run, rows: int) -> None:
     """Print what is wrong, each with an example, as the report has it."""
     from ..report._findings import all_findings
 
@@ -166,7 +166,7 @@ def _print_table(
         console.print(more if console.is_terminal else f"  {more}", style="dim")
 
 
-def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
+def _largest(result: Run, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
     """Return the number of rows of a table and its ``rows`` largest rows, in a stable order."""
     total = 0
 

@@ -14,8 +14,8 @@ import click
 from .command_group import CommandGroup
 
 if TYPE_CHECKING:
+    from ..audit import Run
     from ..report import Report
-    from ..spark import Audit
 
 #: Commands of this group that have a module of their own, imported when they run.
 _ELSEWHERE = {
@@ -118,7 +118,7 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         _bad(str(error))
 
 
-def write_report(result: Audit, run: str | None, logs: Sequence[str], path: str) -> None:
+def write_report(result: Run, run: str | None, logs: Sequence[str], path: str) -> None:
     """Write the page of an open result.
 
     Args:

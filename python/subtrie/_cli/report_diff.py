@@ -40,7 +40,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
       subtrie report diff before after --table undelivered --share 0.5
     """
     try:
-        from ..spark import TABLES, open_audit, run_difference
+        from ..audit import TABLES, open_run, run_difference
     except ImportError as error:
         _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
     for table in tables:
@@ -48,7 +48,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
             _bad(f"there is no table {printable(table)}")
     found = 0
     try:
-        for row in run_difference(open_audit(old), open_audit(new), share=share):
+        for row in run_difference(open_run(old), open_run(new), share=share):
             if tables and row["table"] not in tables:
                 continue
             found += 1

@@ -32,11 +32,11 @@ def lines(
       subtrie report lines --log trace.log run undelivered orders.17.placed
     """
     try:
-        from ..spark import open_audit
-        from ..spark._results.row_lines import row_lines
+        from ..audit import open_run
+        from ..audit._results.row_lines import row_lines
 
         found = False
-        for line in row_lines(open_audit(run), table, keys, logs):
+        for line in row_lines(open_run(run), table, keys, logs):
             found = True
             if as_json:
                 print_json({"log": line.log, "offset": line.offset, "line": line.text})

@@ -9,7 +9,7 @@ from ..acl import Traffic
 from .permission_files import BadFile
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 _AGAIN = "make it with: subtrie audit LOG --rules FILE --out RUN"
 
@@ -24,10 +24,10 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
         BadFile: There is no result, or it was made without what is needed.
     """
     try:
-        from ..spark import OutputFolderError, open_audit
+        from ..audit import OutputFolderError, open_run
 
         try:
-            result = open_audit(run)
+            result = open_run(run)
         except OutputFolderError:
             message = "not a result of subtrie audit --out, or one that is damaged or newer"
             raise BadFile(f"{run}: {message}; {_AGAIN}") from None
@@ -51,7 +51,7 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
         raise BadFile(str(error)) from None
 
 
-def _period(result: Audit) -> str:
+def _period(result: Run) -> str:
     times: list[datetime] = []
     for row in result.rows("flows"):
         times += (row["first"], row["last"])

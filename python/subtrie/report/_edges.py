@@ -16,7 +16,7 @@ from ._content import Edge
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: A report has the edges with the most messages, at most so many.
 MOST_EDGES = 6_000
@@ -45,7 +45,7 @@ class _Sum:
         self.last = latest(self.last, row.get("last"))
 
 
-def edges_of(result: Audit) -> tuple[str, list[Edge], int]:
+def edges_of(result: Run) -> tuple[str, list[Edge], int]:
     """Return the kind of the graph, its largest edges, and how many edges there are."""
     kind, sums = "calls", _calls(rows_of(result, "call_graph"))
     if not sums:
@@ -93,7 +93,7 @@ def _edge(key: tuple[str, str], total: _Sum, samples: list[str]) -> Edge:
     )
 
 
-def _samples(result: Audit, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
+def _samples(result: Run, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
     """Return a few subjects of each edge, undelivered ones first."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for subject in islice(_subjects(result), _SUBJECTS_READ):
@@ -109,7 +109,7 @@ def _samples(result: Audit, wanted: set[tuple[str, str]]) -> dict[tuple[str, str
     return found
 
 
-def _subjects(result: Audit) -> Iterator[str]:
+def _subjects(result: Run) -> Iterator[str]:
     for table in ("undelivered", "refused", "hot_subjects", "fan_out"):
         for row in rows_of(result, table):
             yield row["subject"]

@@ -10,13 +10,13 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
-from ..spark._results.row_lines import key_text
-from ..spark._schema import TABLE_KEYS
+from ..audit._results.row_lines import key_text
+from ..audit._schema import TABLE_KEYS
 from ._content import Finding
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 SEVERITIES = ("high", "medium", "low")
 #: Findings beyond this are counted and not shown: a list of hundreds is not read.
@@ -212,7 +212,7 @@ _RULES = (
 )
 
 
-def all_findings(result: Audit, *, name: str = "RUN", logs: Sequence[str] = ()) -> list[Finding]:
+def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) -> list[Finding]:
     """Return all findings of a run, by severity and count.
 
     Memory grows with the number of findings; each table is read once.
@@ -241,7 +241,7 @@ def _without_flows() -> list[_FindingRule]:
     return [rule for rule in _RULES if rule.table not in ("flows", "coverage")]
 
 
-def _with_nearest(result: Audit) -> list[_FindingRule]:
+def _with_nearest(result: Run) -> list[_FindingRule]:
     """Return all rules; that of flows names the subscribed pattern that is nearest."""
     patterns = sorted({row["pattern"] for row in islice(rows_of(result, "coverage"), _COMPARED)})
 
@@ -266,7 +266,7 @@ def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
 
 
 def _of_rule(
-    rule: _FindingRule, result: Audit, command: Callable[[str, list[Any]], str]
+    rule: _FindingRule, result: Run, command: Callable[[str, list[Any]], str]
 ) -> Iterator[Finding]:
     groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
     for row in _added(rows_of(result, rule.table), rule.added):

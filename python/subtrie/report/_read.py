@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
-from ..spark import open_audit, verdict
+from ..audit import open_run, verdict
 from ._content import Edge, Report
 from ._edges import edges_of
 from ._findings import MOST_FINDINGS, all_findings
@@ -18,14 +18,14 @@ from ._rule_diffs import rule_diffs
 from ._sections import sections_of
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: The planes that the title names.
 _PLANES = 3
 
 
 def read_report(
-    run: str | os.PathLike[str] | Audit, *, name: str | None = None, logs: Sequence[str] = ()
+    run: str | os.PathLike[str] | Run, *, name: str | None = None, logs: Sequence[str] = ()
 ) -> Report:
     """Return the report of an audit.
 
@@ -42,7 +42,7 @@ def read_report(
         ValueError: Its manifest is damaged, or it was written by a newer version.
     """
     if isinstance(run, (str, os.PathLike)):
-        result, name = open_audit(run), name or os.fspath(run)
+        result, name = open_run(run), name or os.fspath(run)
     else:
         result, name = run, name or "RUN"
     (record,) = rows_of(result, "runs")
@@ -81,7 +81,7 @@ def _title(planes: list[str], graph: str) -> str:
     return "Traffic"
 
 
-def _counts(result: Audit, edges: list[Edge], edges_total: int) -> dict[str, Any]:
+def _counts(result: Run, edges: list[Edge], edges_total: int) -> dict[str, Any]:
     """Return what was read: lines, messages, services, and the time from first to last."""
     first: datetime | None = None
     last: datetime | None = None

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: Rows with the largest value in the first of these columns that a table has come first.
 _RANKED_BY = ("published", "count", "traffic", "delivered", "accepted", "matched")
@@ -22,7 +22,7 @@ _BUDGET = {"call_graph": 1_800_000, "flows": 900_000}
 _OTHER_BUDGET = 200_000
 
 
-def rows_of(result: Audit, table: str) -> Iterator[dict[str, Any]]:
+def rows_of(result: Run, table: str) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a table; an older result may not have it."""
     try:
         return result.rows(table)
@@ -30,7 +30,7 @@ def rows_of(result: Audit, table: str) -> Iterator[dict[str, Any]]:
         return iter(())
 
 
-def largest_rows(result: Audit, table: str, columns: tuple[str, ...]) -> tuple[int, list[Any]]:
+def largest_rows(result: Run, table: str, columns: tuple[str, ...]) -> tuple[int, list[Any]]:
     """Return the number of rows of a table, and the largest of them as lists of JSON values.
 
     Memory is bounded by ``MOST_ROWS``; each row of the table is read once.

@@ -9,13 +9,13 @@ from ._content import RuleDiff
 from ._rows import rows_of
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: Beyond this many lines the diffs are cut: they are for a review, the tables have all rules.
 MOST_LINES = 5_000
 
 
-def rule_diffs(result: Audit) -> list[RuleDiff]:
+def rule_diffs(result: Run) -> list[RuleDiff]:
     """Return the diff of each service from today's allow rules to the proposed ones.
 
     Without today's rules every line is an addition.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..spark import TABLES
+from ..audit import TABLES
 from ._content import Column, Section
 from ._rows import largest_rows
 
 if TYPE_CHECKING:
-    from ..spark import Audit
+    from ..audit import Run
 
 #: Each table in the order in which it is shown, with its title and one sentence.
 _TEXTS = {
@@ -79,7 +79,7 @@ _KINDS = {
 }
 
 
-def sections_of(result: Audit) -> tuple[list[Section], list[str]]:
+def sections_of(result: Run) -> tuple[list[Section], list[str]]:
     """Return the tables of a result that have rows, and the names of those that have none."""
     names = [*(name for name in _TEXTS if name in TABLES)]
     names += [name for name in TABLES if name not in _TEXTS and name != "runs"]

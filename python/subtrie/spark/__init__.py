@@ -12,6 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._core.public_names import publish
+from ..audit._answers.adoption import proposed_permissions
+from ..audit._answers.questions import Questions, load_code, load_rules
+from ..audit._answers.selection import Selection
+from ..audit._results.run_difference import run_difference
+from ..audit._results.verdict import verdict
+from ..audit._runs.run_folder import OutputFolderError
+from ..audit._schema import ANSWERS, EVENTS, TABLES
 from ._answer_functions import (
     at,
     flows,
@@ -22,17 +29,10 @@ from ._answer_functions import (
     synthesise,
     violations,
 )
-from ._answers.adoption import proposed_permissions
-from ._answers.questions import Questions, load_code, load_rules
-from ._answers.selection import Selection
 from ._decode import decode
+from ._lake import write_lake
 from ._match import match
 from ._pipeline import Audit, audit
-from ._results.lake import write_lake
-from ._results.run_difference import run_difference
-from ._results.verdict import verdict
-from ._runs.run_folder import OutputFolderError
-from ._schema import ANSWERS, EVENTS, TABLES
 from ._sessions.carried import register_source
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ._answers.here import FLOWS, PUBLISHES, REQUESTS
-from ._answers.questions import Questions
+from ..audit._answers.here import FLOWS, PUBLISHES, REQUESTS
+from ..audit._answers.questions import Questions
+from ..audit._schema import TABLE_COLUMNS, arrow_schema
 from ._answers_on_spark import answers_on_spark
-from ._schema import TABLE_COLUMNS, arrow_schema
 from ._table_functions import subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ..acl import Permissions
+    from ..audit._answers.tables import Answers
     from ..gencreds import Service
-    from ._answers.tables import Answers
 
 
 def permission_usage(
@@ -186,7 +186,7 @@ def at(subscriptions: DataFrame, subject: str, time: datetime) -> DataFrame:
         SubjectError: Not a valid subject.
         ValueError: The time has no time zone.
     """
-    from ._answers.receivers import at_rows
+    from ..audit._answers.receivers import at_rows
 
     if time.tzinfo is None:
         raise ValueError("the time has no time zone: give one, as datetime(..., tzinfo=UTC)")
@@ -207,7 +207,7 @@ def history(subscriptions: DataFrame, subject: str) -> DataFrame:
     Raises:
         SubjectError: Not a valid subject.
     """
-    from ._answers.receivers import history_rows
+    from ..audit._answers.receivers import history_rows
 
     begin = {
         row["server"]: row["start"]
@@ -220,7 +220,7 @@ def history(subscriptions: DataFrame, subject: str) -> DataFrame:
 
 def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     """Return the subscriptions whose pattern matches a subject."""
-    from ._answers.tables import matching_rows
+    from ..audit._answers.tables import matching_rows
 
     Questions(subject=subject)
     patterns = subscriptions.select("pattern").distinct().toArrow()["pattern"].to_pylist()
@@ -253,7 +253,7 @@ def _frame(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> DataFr
     """Return rows as a DataFrame with the columns of a table."""
     import pyarrow as pa
 
-    from ._answers.tables import sorted_rows
+    from ..audit._answers.tables import sorted_rows
 
     schema = arrow_schema(TABLE_COLUMNS[name])
     return spark.createDataFrame(pa.Table.from_pylist(sorted_rows(name, rows), schema))

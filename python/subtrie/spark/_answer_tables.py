@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._answers.questions import Questions
-from ._readers.log_files import input_kind
-from ._readers.payload_heads import check_logs
-from ._runs.run_folder import More
-from ._schema import EVENTS, arrow_schema
+from ..audit._answers.questions import Questions
+from ..audit._readers.log_files import input_kind
+from ..audit._readers.payload_heads import check_logs
+from ..audit._runs.run_folder import More
+from ..audit._schema import EVENTS, arrow_schema
 from ._sources.payload_heads import payload_heads
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def answers_so_far(
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
         from pyspark.sql import functions as F
 
-        from ._readers.growing_log import files_of
+        from ..audit._readers.growing_log import files_of
 
         if questions.unasked(summary):
             return ()
@@ -94,7 +94,7 @@ def _tables(
     complete: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
-    from ._answers.here import entries_of
+    from ..audit._answers.here import entries_of
     from ._answers_on_spark import answers_on_spark
 
     heads = None

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ._answers.bucket import microbus_sums, subscribed_in, summed
-from ._answers.here import EVERYTHING, SENT, bucket_sums, host_in, window_of
-from ._answers.questions import Questions
-from ._answers.sums import Sums
-from ._answers.tables import Answers
-from ._answers.uses import READ, USES, uses_of
+from ..audit._answers.bucket import microbus_sums, subscribed_in, summed
+from ..audit._answers.here import EVERYTHING, SENT, bucket_sums, host_in, window_of
+from ..audit._answers.questions import Questions
+from ..audit._answers.sums import Sums
+from ..audit._answers.tables import Answers
+from ..audit._answers.uses import READ, USES, uses_of
 from ._columns import spark_schema
 from ._sessions.shipped_files import send_file, worker_path
 from ._shipped_patterns import ship_patterns

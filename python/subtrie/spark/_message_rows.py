@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ._audit.edges import edge_rows
-from ._audit.fact_rows import FACT_ROWS
-from ._audit.fact_tables import FactTables, take_numbered
-from ._audit.facts import EVENT_COLUMNS, list_others
-from ._audit.hottest import HOTTEST, NAMED, hot_rows, most_published
-from ._audit.outside import outside_rows
-from ._audit.pattern_index import PatternIndex, index_files, index_of
-from ._audit.rows import Rows, rows
-from ._audit.subjects import Subjects
-from ._audit.subscriptions import subscriptions_of
-from ._audit.tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
+from ..audit._readers.log_reader import native
+from ..audit._schema import arrow_schema
+from ..audit._tables.edges import edge_rows
+from ..audit._tables.fact_rows import FACT_ROWS
+from ..audit._tables.fact_tables import FactTables, take_numbered
+from ..audit._tables.facts import EVENT_COLUMNS, list_others
+from ..audit._tables.hottest import HOTTEST, NAMED, hot_rows, most_published
+from ..audit._tables.outside import outside_rows
+from ..audit._tables.pattern_index import PatternIndex, index_files, index_of
+from ..audit._tables.rows import Rows, rows
+from ..audit._tables.subjects import Subjects
+from ..audit._tables.subscriptions import subscriptions_of
+from ..audit._tables.tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
 from ._columns import spark_schema
-from ._readers.log_reader import native
-from ._schema import arrow_schema
 from ._table_of_messages import narrowed
 
 if TYPE_CHECKING:

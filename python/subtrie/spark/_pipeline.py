@@ -10,27 +10,26 @@ tables of a result that has no output directory.
 from __future__ import annotations
 
 import functools
-import json
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..audit._answers.questions import Questions
+from ..audit._answers.selection import Selection
+from ..audit._here import asked, event_facts, hidden_slots, part_facts
+from ..audit._here import audit as audit_here
+from ..audit._run import Run
+from ..audit._runs.run_folder import RunFolder
+from ..audit._runs.run_record import run_record
+from ..audit._slot_redaction import Redaction
+from ..audit._tables.fact_rows import FACT_ROWS
+from ..audit._tables.facts import EVENT_COLUMNS
+from ..audit._tables.inputs import Part, in_groups, plan
 from ._answer_tables import answer_tables, read_events, with_subscriptions
-from ._answers.questions import Questions
-from ._answers.selection import Selection
-from ._audit.fact_rows import FACT_ROWS
-from ._audit.facts import EVENT_COLUMNS
-from ._audit.inputs import Part, in_groups, plan
 from ._columns import spark_schema
-from ._here import audit_here, event_facts, part_facts
 from ._message_rows import message_rows
-from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
-from ._runs.run_record import run_record
-from ._schema import TABLES
 from ._selected_events import selected
 from ._sessions.session_jobs import SessionJobs
-from ._slot_redaction import Redaction
 from ._table_jobs import facts_for_driver, write_tables
 from ._table_of_messages import narrowed, only_published
 
@@ -46,16 +45,8 @@ _SHUFFLED = 64 * 1024 * 1024
 _QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
 
 
-class Audit:
-    """The result of an audit: its counts, and its tables, each a Parquet file.
-
-    Without an output directory the files are removed when the ``with`` block of this object ends.
-
-    Attributes:
-        summary: The counts of lines and windows, and the list of planes.
-    """
-
-    summary: dict[str, Any]
+class Audit(Run):
+    """The result of an audit, whose tables are DataFrames too."""
 
     def __init__(
         self,
@@ -81,49 +72,7 @@ class Audit:
         questions = Questions(rules=rules, code=scanned, **own)
         joined = events if subscriptions is None else with_subscriptions(events, subscriptions)
         found = audit(events.sparkSession, joined, questions=questions, **options)
-        self._set(found.summary, found._folder)
-
-    @classmethod
-    def _of(cls, summary: dict[str, Any], folder: RunFolder) -> Audit:
-        """Return the result in a folder."""
-        self = cls.__new__(cls)
-        self._set(summary, folder)
-        return self
-
-    def _set(self, summary: dict[str, Any], folder: RunFolder) -> None:
-        self.summary = summary
-        self._folder = folder
-        self._files = read_manifest(folder.path)["tables"]
-
-    def __repr__(self) -> str:
-        tables = ", ".join(f"{name}: {entry['rows']}" for name, entry in self._files.items())
-        return f"Audit({self.summary['lines']} lines; {tables})"
-
-    def path(self, table: str) -> str:
-        """Return the Parquet file of a table of ``TABLES``."""
-        return file_in(self._folder.path, self._files[table]["file"])
-
-    def count(self, table: str) -> int:
-        """Return the number of rows of a table."""
-        return int(self._files[table]["rows"])
-
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of a table, one batch in memory at a time."""
-        return rows_of_table(self._folder.path, self._files[table]["file"], TABLES[table])
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """The counters of the run: the counts of the summary, and the accepted publishes.
-
-        ``unsettled`` counts those of them of which the input does not tell the deliveries.
-        """
-        (run,) = self.rows("runs")
-        counters: dict[str, int] = json.loads(run["counters"])
-        return counters
-
-    def columns(self, table: str, names: Sequence[str]) -> pa.Table:
-        """Return some columns of a table as a ``pyarrow.Table``."""
-        return read_columns(self._folder.path, self._files[table]["file"], names)
+        self._set(found.summary, found.folder)
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a table as a DataFrame.
@@ -133,12 +82,6 @@ class Audit:
             name: A table of ``TABLES``.
         """
         return spark.read.parquet(self.path(name))
-
-    def __enter__(self) -> Audit:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.remove()
 
 
 def audit(
@@ -187,29 +130,25 @@ def audit(
             outside the log; or there is no session for a table of events.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
-    if questions is not None and redact:
-        if not questions.automatic:
-            raise ValueError("answers need the subjects as they are: give no redaction with them")
-        questions = None
     paths = list(logs) if isinstance(logs, list | tuple) else None
-    hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
+    if spark is None:
+        if paths is None:
+            raise ValueError("a table of events needs a session of Spark")
+        here = audit_here(
+            paths, planes=planes, out=out, window=window, redact=redact, redact_key=redact_key,
+            split_bytes=split_bytes, questions=questions, selection=selection, step=step,
+        )  # fmt: skip
+        return Audit.of_folder(here.summary, here.folder)
+    questions = asked(questions, redact)
+    hidden = hidden_slots(redact, redact_key)
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    if spark is None and paths is None:
-        raise ValueError("a table of events needs a session of Spark")
-    if spark is not None and selection is not None:
+    if selection is not None:
         logs = selected(selection, read_events(spark, logs))
     of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     for_driver: list[pa.RecordBatch] | None = None
     try:
-        if spark is None:
-            assert paths is not None
-            summary = audit_here(
-                paths, folder, options, redaction=hidden, split_bytes=split_bytes,
-                questions=questions, selection=selection, step=step,
-            )  # fmt: skip
-            return Audit._of(summary, folder)
         if questions is not None:
             folder.more = answer_tables(spark, logs, questions, step, paths)
         step("reading lines")
@@ -239,7 +178,7 @@ def audit(
     finally:
         for df in cached:
             df.unpersist()
-    return Audit._of(summary, folder)
+    return Audit.of_folder(summary, folder)
 
 
 def read_groups(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._answers.selection import MESSAGES, ZONES, Selection, host_token
+from ..audit._answers.selection import MESSAGES, ZONES, Selection, host_token
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

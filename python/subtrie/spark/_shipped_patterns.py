@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._answers.described import IndexedPatterns, index_image
-from ._audit.pattern_index import PatternIndex, pattern_table
+from ..audit._answers.described import IndexedPatterns, index_image
+from ..audit._tables.pattern_index import PatternIndex, pattern_table
 from ._sessions.shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:

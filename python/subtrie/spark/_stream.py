@@ -15,19 +15,25 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..audit._readers.growing_log import files_there
+from ..audit._readers.log_files import resolve_path, shown_path
+from ..audit._runs.run_folder import (
+    FACTS_FILE,
+    OutputFolderError,
+    RunFolder,
+    open_folder,
+    stage_file,
+)
+from ..audit._runs.run_record import run_record
+from ..audit._schema import arrow_schema
+from ..audit._slot_redaction import Redaction
+from ..audit._tables.fact_rows import FACT_ROWS
+from ..audit._tables.fact_tables import FactTables
 from ._answer_tables import answers_so_far
-from ._audit.fact_rows import FACT_ROWS
-from ._audit.fact_tables import FactTables
 from ._columns import spark_schema
 from ._pipeline import Audit
-from ._readers.growing_log import files_there
-from ._readers.log_files import resolve_path, shown_path
-from ._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
-from ._runs.run_record import run_record
-from ._schema import arrow_schema
 from ._sessions.carried import register_source
 from ._sessions.classic_session import is_classic
-from ._slot_redaction import Redaction
 from ._table_jobs import write_tables
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from ._answers.questions import Questions
+    from ..audit._answers.questions import Questions
 
 #: A task of the tables has about this many rows of facts.
 _ROWS_OF_TASK = 400_000
@@ -145,7 +151,7 @@ def open_audit(out: str | os.PathLike[str]) -> Audit:
         ValueError: Its manifest is damaged, or of a newer version.
     """
     folder = RunFolder(out)
-    return Audit._of(folder.summary(), folder)
+    return Audit.of_folder(folder.summary(), folder)
 
 
 def _may_be_many(path: str) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._audit.merge import merged
+from ..audit._schema import TABLE_COLUMNS
+from ..audit._tables.merge import merged
 from ._columns import spark_schema
 from ._pipeline import facts_of_table
-from ._schema import TABLE_COLUMNS
 from ._table_jobs import facts_for_driver, partial_rows, read_traffic
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._audit.fact_rows import FOR_DRIVER
-from ._audit.fact_tables import FactTables, by_buckets
-from ._audit.hottest import HOT
-from ._audit.pattern_index import PatternIndex, open_files, subscription_blocks
-from ._audit.table_writer import WRITTEN, Task, all_rows, by_table, committed, table_writer
-from ._audit.tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
-from ._audit.traffic import Traffic, traffic_of
+from ..audit._runs.run_folder import RunFolder, table_bytes
+from ..audit._tables.fact_rows import FOR_DRIVER
+from ..audit._tables.fact_tables import FactTables, by_buckets
+from ..audit._tables.hottest import HOT
+from ..audit._tables.pattern_index import PatternIndex, open_files, subscription_blocks
+from ..audit._tables.table_writer import WRITTEN, Task, all_rows, by_table, committed, table_writer
+from ..audit._tables.tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
+from ..audit._tables.traffic import Traffic, traffic_of
 from ._columns import spark_schema
 from ._message_rows import MessageRows
-from ._runs.run_folder import RunFolder, table_bytes
 from ._sessions.shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from ._schema import EVENTS, arrow_type
+from ..audit._schema import EVENTS, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
-from .._readers.file_source import lower_keys, mode_of, paths_of
+from ...audit._readers.file_source import lower_keys, mode_of, paths_of
 
 
 class FileReader(DataSourceReader):

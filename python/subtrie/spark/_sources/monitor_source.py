@@ -20,12 +20,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..._core.errors import WireError
+from ...audit._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
+from ...audit._readers.log_files import shown_path
+from ...audit._readers.snapshot_events import snapshot_events
+from ...audit._schema import EVENTS
 from ...wire import monitor
 from .._columns import spark_schema
-from .._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
-from .._readers.log_files import shown_path
-from .._readers.snapshot_events import snapshot_events
-from .._schema import EVENTS
 from .file_reader import FileReader
 
 if TYPE_CHECKING:

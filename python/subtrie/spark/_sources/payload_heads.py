@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ...audit._readers.payload_heads import HEADS, head_batches, head_parts
 from .._columns import spark_schema
-from .._readers.payload_heads import HEADS, head_batches, head_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,13 +21,13 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from .._audit.fact_rows import FACT_ROWS
+from ...audit._readers.file_source import damage_kept
+from ...audit._readers.log_division import divide
+from ...audit._readers.log_files import log_files
+from ...audit._readers.log_reader import LogRange, read_range, split_bytes_of, whole_logs
+from ...audit._schema import EVENTS
+from ...audit._tables.fact_rows import FACT_ROWS
 from .._columns import spark_schema
-from .._readers.file_source import damage_kept
-from .._readers.log_division import divide
-from .._readers.log_files import log_files
-from .._readers.log_reader import LogRange, read_range, split_bytes_of, whole_logs
-from .._schema import EVENTS
 from .file_reader import FileReader
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from .._audit.fact_tables import count_facts, range_fact
-from .._audit.facts import EVENT_COLUMNS, facts_of
-from .._readers.file_source import damage_kept, flag, given_paths, lower_keys, mode_of
-from .._readers.growing_log import advance, blocks, empty_offset, ranges
-from .._readers.log_files import resolve_path
-from .._readers.log_reader import LogRange, read_range, split_bytes_of
+from ...audit._readers.file_source import damage_kept, flag, given_paths, lower_keys, mode_of
+from ...audit._readers.growing_log import advance, blocks, empty_offset, ranges
+from ...audit._readers.log_files import resolve_path
+from ...audit._readers.log_reader import LogRange, read_range, split_bytes_of
+from ...audit._tables.fact_tables import count_facts, range_fact
+from ...audit._tables.facts import EVENT_COLUMNS, facts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -32,6 +32,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..._core.redaction import redact_bytes, redacted
+from ...audit._readers.capture_events import capture_events
+from ...audit._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
+from ...audit._readers.log_files import shown_path
+from ...audit._schema import EVENTS
 from ...wire import (
     OperationRow,
     StreamError,
@@ -40,10 +44,6 @@ from ...wire import (
     read_records,
 )
 from .._columns import spark_schema
-from .._readers.capture_events import capture_events
-from .._readers.file_source import apply_mode, flag, rows_of, schema_of, to_batches
-from .._readers.log_files import shown_path
-from .._schema import EVENTS
 from .file_reader import FileReader
 
 if TYPE_CHECKING:

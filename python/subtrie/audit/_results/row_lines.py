@@ -22,7 +22,7 @@ from .._readers.log_reader import open_plain
 from .._schema import TABLE_KEYS
 
 if TYPE_CHECKING:
-    from .._pipeline import Audit
+    from .._run import Run
 
 #: Tables whose rows are about one edge, and their columns of the caller and the callee.
 _EDGES = {"call_graph": ("source", "destination"), "gap": ("service", "destination")}
@@ -45,7 +45,7 @@ class LogLine(NamedTuple):
 
 
 def row_lines(
-    result: Audit, table: str, keys: Sequence[str], logs: Sequence[str]
+    result: Run, table: str, keys: Sequence[str], logs: Sequence[str]
 ) -> Iterator[LogLine]:
     """Yield the lines of the logs that a row is from, in the order of the logs.
 
@@ -73,7 +73,7 @@ def key_text(value: Any) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z" if hasattr(value, "isoformat") else str(value)
 
 
-def _row(result: Audit, table: str, keys: Sequence[str]) -> dict[str, Any]:
+def _row(result: Run, table: str, keys: Sequence[str]) -> dict[str, Any]:
     names = TABLE_KEYS.get(table)
     if names is None:
         raise ValueError(f"{table!a} is not a table; the tables are {', '.join(TABLE_KEYS)}")

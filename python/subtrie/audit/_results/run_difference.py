@@ -9,7 +9,7 @@ from .._answers.folding import fold
 from .._schema import TABLE_COLUMNS, TABLE_KEYS
 
 if TYPE_CHECKING:
-    from .._pipeline import Audit
+    from .._run import Run
 
 #: Tables whose keys are lines, connections or times: two runs have no rows in common.
 _OF_ONE_RUN = frozenset({"subscriptions", "unparseable", "runs", "at", "history"})
@@ -23,7 +23,7 @@ _FOLDED = {
 }
 
 
-def run_difference(old: Audit, new: Audit, *, share: float = 0.2) -> Iterator[dict[str, Any]]:
+def run_difference(old: Run, new: Run, *, share: float = 0.2) -> Iterator[dict[str, Any]]:
     """Yield the rows of tables that differ between two runs, as before and after a deployment.
 
     Both tables of a pair are in memory at a time. Tables of connections, lines and times are left
@@ -70,7 +70,7 @@ def run_difference(old: Audit, new: Audit, *, share: float = 0.2) -> Iterator[di
 _Rows = dict[tuple[Any, ...], dict[str, Any]]
 
 
-def _pair(old: Audit, new: Audit, table: str, counted: list[str]) -> tuple[_Rows, _Rows]:
+def _pair(old: Run, new: Run, table: str, counted: list[str]) -> tuple[_Rows, _Rows]:
     """Return the rows of both runs by key."""
     one, two = list(old.rows(table)), list(new.rows(table))
     unnamed = "server" in TABLE_KEYS[table] and all(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
 from ..._core.errors import SubtrieError
-from .._audit.pattern_index import PatternIndex, pattern_table
 from .._identity import is_host
 from .._schema import arrow_schema
+from .._tables.pattern_index import PatternIndex, pattern_table
 from .folding import HEAD, fold
 from .gaps import CodeCall
 from .rule_table import NO_RULE, NO_RULES, Rule

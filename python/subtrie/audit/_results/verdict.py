@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._pipeline import Audit
+    from .._run import Run
 
 
-def verdict(result: Audit) -> str:
+def verdict(result: Run) -> str:
     """Return one line that says what is wrong, such as ``4 spoofed and accepted, 44 undelivered``.
 
     Messages are counted. It says if no operation was read, and if undelivered messages were not
@@ -42,7 +42,7 @@ def verdict(result: Audit) -> str:
     return ", ".join(told if unread is None else [unread, *told]) or "no findings"
 
 
-def not_read(result: Audit, tables: Iterable[str] = ("undelivered",)) -> str | None:
+def not_read(result: Run, tables: Iterable[str] = ("undelivered",)) -> str | None:
     """Return what was not read, so that empty tables do not say that all is well; else None.
 
     ``no operation was read``: the log has none, as one without the lines of ``-DV``. ``undelivered
@@ -60,7 +60,7 @@ def not_read(result: Audit, tables: Iterable[str] = ("undelivered",)) -> str | N
     return None
 
 
-def _counts_undelivered(result: Audit) -> bool:
+def _counts_undelivered(result: Run) -> bool:
     if any(json.loads(row["counters"]).get("unsettled") for row in _rows(result, "runs")):
         return False
     if result.summary["planes"]:
@@ -69,7 +69,7 @@ def _counts_undelivered(result: Audit) -> bool:
     return accepted is None or flows is not None
 
 
-def failing(result: Audit, tables: Iterable[str]) -> dict[str, int]:
+def failing(result: Run, tables: Iterable[str]) -> dict[str, int]:
     """Return those of the tables that are not empty, each with the number of its rows.
 
     ``undelivered`` has a row for a subject of Microbus. Without Microbus traffic, the messages that
@@ -85,7 +85,7 @@ def failing(result: Audit, tables: Iterable[str]) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def _undelivered(result: Audit) -> int:
+def _undelivered(result: Run) -> int:
     """Return the undelivered messages; without Microbus traffic, only the flows tell."""
     count = _sum(result, "undelivered", "count")
     if result.summary["planes"]:
@@ -94,7 +94,7 @@ def _undelivered(result: Audit) -> int:
     return count + sum(int(row["undelivered"]) for row in flows if row["subscriber"] is None)
 
 
-def _rows(result: Audit, table: str) -> Iterator[dict[str, Any]]:
+def _rows(result: Run, table: str) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a table; an older result may not have it."""
     try:
         return result.rows(table)
@@ -102,5 +102,5 @@ def _rows(result: Audit, table: str) -> Iterator[dict[str, Any]]:
         return iter(())
 
 
-def _sum(result: Audit, table: str, column: str) -> int:
+def _sum(result: Run, table: str, column: str) -> int:
     return sum(int(row[column]) for row in _rows(result, table))

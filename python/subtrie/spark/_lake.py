@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .._schema import TABLE_COLUMNS, TABLE_KEYS, TABLES, arrow_schema
+from ..audit._schema import TABLE_COLUMNS, TABLE_KEYS, TABLES, arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from .._pipeline import Audit
+    from ..audit import Run
 
 _HOW = {
     "delta": "start it with the package of Delta Lake and its SQL extension, on a Spark for which "
@@ -39,7 +39,7 @@ def check_lake(spark: SparkSession, lake: str) -> None:
 
 def write_lake(
     spark: SparkSession,
-    result: Audit,
+    result: Run,
     lake: str,
     target: str,
     *,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .._schema import TABLE_KEYS, TABLES
 
 if TYPE_CHECKING:
-    from .._pipeline import Audit
+    from .._run import Run
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "equals": lambda a, b: a == b,
@@ -100,7 +100,7 @@ def read_expectations(source: str) -> list[dict[str, Any]]:
     return found
 
 
-def failures(result: Audit, expectations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def failures(result: Run, expectations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the expectations that a result does not satisfy.
 
     Each row has ``expectation`` (the name), ``expected`` and ``found``. Cost: reads the columns
@@ -114,7 +114,7 @@ def failures(result: Audit, expectations: Sequence[Mapping[str, Any]]) -> list[d
     return found
 
 
-def _failure(result: Audit, each: Mapping[str, Any]) -> dict[str, Any] | None:
+def _failure(result: Run, each: Mapping[str, Any]) -> dict[str, Any] | None:
     if "unique" in each:
         table = each["unique"]
         columns = list(each.get("columns") or TABLE_KEYS[table])
@@ -134,7 +134,7 @@ def _failure(result: Audit, each: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"expected": f"{name.replace('_', ' ')} {right:g}", "found": f"{left:g}"}
 
 
-def _value(result: Audit, term: Any) -> float:
+def _value(result: Run, term: Any) -> float:
     """Return the value of a term."""
     if not isinstance(term, str):
         return float(term)

@@ -2,52 +2,117 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
 from ._answers.selection import ReadEvents, Selection
-from ._audit.event_counts import event_counts
-from ._audit.fact_rows import BUCKETS, FOR_DRIVER
-from ._audit.fact_tables import FactTables, count_facts
-from ._audit.facts import EVENT_COLUMNS, facts_of
-from ._audit.inputs import Part, plan, read_part
-from ._audit.pattern_index import index_of
-from ._audit.table_writer import all_rows, committed, table_writer
-from ._audit.traffic import traffic_of
 from ._readers.payload_heads import check_logs, read_heads
+from ._run import Run
 from ._runs.run_folder import More, RunFolder
 from ._runs.run_record import run_record
 from ._slot_redaction import Redaction
+from ._tables.event_counts import event_counts
+from ._tables.fact_rows import BUCKETS, FOR_DRIVER
+from ._tables.fact_tables import FactTables, count_facts
+from ._tables.facts import EVENT_COLUMNS, facts_of
+from ._tables.inputs import Part, plan, read_part
+from ._tables.pattern_index import index_of
+from ._tables.table_writer import all_rows, committed, table_writer
+from ._tables.traffic import traffic_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def audit_here(
+def audit(
+    logs: Sequence[str],
+    *,
+    planes: Sequence[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    window: int | None = None,
+    redact: Sequence[str] = (),
+    redact_key: bytes | None = None,
+    split_bytes: int | None = None,
+    questions: Questions | None = None,
+    selection: Selection | None = None,
+    step: Callable[..., None] = lambda name, rows=0: None,
+) -> Run:
+    """Audit trace logs, captures and snapshots of nats-server, in this process on one core.
+
+    ``subtrie.spark.audit`` makes the same tables on Spark, byte for byte.
+
+    Args:
+        logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
+            responses. Rotated files of one server are one log.
+        planes: The planes to audit. Without them they are detected from the traffic.
+        out: A directory for the tables, as a path or as a URI that ``pyarrow.fs`` can open. Without
+            it they are temporary.
+        window: The length of a period of the call graph, in seconds.
+        redact: The slots of Microbus subjects (``path``, ``id``) whose tokens are replaced by keyed
+            digests where the logs are read. The text of unparseable lines is then left out.
+        redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
+            of two runs cannot be compared.
+        split_bytes: The size of the ranges in which a log is read.
+        questions: What is asked beyond the tables of the traffic; by default nothing.
+        selection: Audit only these messages. The counts are then those of the events read.
+        step: Is called with the name of each step as it begins, and the number of rows it works on
+            if that is known.
+
+    Returns:
+        The counts and the tables.
+
+    Raises:
+        OSError: A log cannot be read.
+        ValueError: Two logs are copies of one; the rules name no service of the traffic; or a time
+            is outside the log.
+        OutputFolderError: The output directory holds something other than an earlier result.
+    """
+    questions = asked(questions, redact)
+    hidden = hidden_slots(redact, redact_key)
+    options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+    folder = RunFolder(out)
+    try:
+        summary = _written(logs, folder, options, hidden, split_bytes, questions, selection, step)
+    except BaseException:
+        folder.discard()
+        folder.remove()
+        raise
+    return Run.of_folder(summary, folder)
+
+
+def asked(questions: Questions | None, redact: Sequence[str]) -> Questions | None:
+    """Return what can be answered; automatic questions are not, if subjects are hidden.
+
+    Raises:
+        ValueError: Something is asked for, and subjects are hidden.
+    """
+    if questions is None or not redact:
+        return questions
+    if not questions.automatic:
+        raise ValueError("answers need the subjects as they are: give no redaction with them")
+    return None
+
+
+def hidden_slots(redact: Sequence[str], key: bytes | None) -> Redaction | None:
+    """Return what is hidden in subjects, or None."""
+    return Redaction(tuple(redact), key or secrets.token_bytes(32)) if redact else None
+
+
+def _written(
     paths: Sequence[str],
     folder: RunFolder,
     options: dict[str, Any],
-    *,
     redaction: Redaction | None,
     split_bytes: int | None,
     questions: Questions | None,
     selection: Selection | None,
     step: Callable[..., None],
 ) -> dict[str, Any]:
-    """Make and commit all tables, and return the counts.
-
-    Args:
-        paths: Logs, captures and snapshots.
-        folder: Receives the tables.
-        options: The options of the run, as its record has them: ``planes`` and ``window``.
-        redaction: What is hidden in subjects, or None.
-        split_bytes: The size of the ranges in which a log is read.
-        questions: What is asked beyond the tables of the traffic.
-        selection: The messages that are audited, or None for all.
-        step: Is called with the name of each step as it begins, and the number of its rows.
-    """
+    """Make and commit all tables, and return the counts."""
     if questions is not None and questions.payloads is not None:
         check_logs(paths)
     step("reading lines")

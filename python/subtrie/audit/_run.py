@@ -1,0 +1,89 @@
+"""The result of an audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
+from ._schema import TABLES
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+
+
+class Run:
+    """The result of an audit: its counts, and its tables, each a Parquet file.
+
+    Without an output directory the files are removed when the ``with`` block of this object ends.
+
+    Attributes:
+        summary: The counts of lines and windows, and the list of planes.
+    """
+
+    summary: dict[str, Any]
+
+    @classmethod
+    def of_folder(cls, summary: dict[str, Any], folder: RunFolder) -> Self:
+        """Return the result in a folder that has been committed."""
+        self = cls.__new__(cls)
+        self._set(summary, folder)
+        return self
+
+    def _set(self, summary: dict[str, Any], folder: RunFolder) -> None:
+        self.summary = summary
+        self.folder = folder
+        self._files = read_manifest(folder.path)["tables"]
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name}: {entry['rows']}" for name, entry in self._files.items())
+        return f"{type(self).__name__}({self.summary['lines']} lines; {tables})"
+
+    def path(self, table: str) -> str:
+        """Return the Parquet file of a table of ``TABLES``."""
+        return file_in(self.folder.path, self._files[table]["file"])
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return int(self._files[table]["rows"])
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a table, one batch in memory at a time."""
+        return rows_of_table(self.folder.path, self._files[table]["file"], TABLES[table])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The counters of the run: the counts of the summary, and the accepted publishes.
+
+        ``unsettled`` counts those of them of which the input does not tell the deliveries.
+        """
+        (run,) = self.rows("runs")
+        counters: dict[str, int] = json.loads(run["counters"])
+        return counters
+
+    def columns(self, table: str, names: Sequence[str]) -> pa.Table:
+        """Return some columns of a table as a ``pyarrow.Table``."""
+        return read_columns(self.folder.path, self._files[table]["file"], names)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.remove()
+
+
+def open_run(out: str | os.PathLike[str]) -> Run:
+    """Return a result that is in a directory.
+
+    Args:
+        out: The directory that an audit was given, here or on Spark.
+
+    Raises:
+        OSError: There is no result.
+        ValueError: Its manifest is damaged, or of a newer version.
+    """
+    folder = RunFolder(out)
+    return Run.of_folder(folder.summary(), folder)
