@@ -19,6 +19,7 @@ from plain_trace_log import read_events
 from subtrie.audit._answers.questions import load_rules
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.spark import TABLES, Audit, Questions, Selection, audit, register
+from subtrie.spark._selected_events import selected
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}
@@ -278,18 +279,21 @@ def test_a_selection_is_that_of_the_lines(spark, log) -> None:
     def expected(wanted: Any) -> list[int]:
         return [row["position"] for row in messages if wanted(row)]
 
-    since, until = Selection(since=middle).of(events), Selection(until=middle).of(events)
+    since, until = (
+        selected(Selection(since=middle), events),
+        selected(Selection(until=middle), events),
+    )
     assert positions(since) == expected(lambda row: row["time"] >= middle)
     assert positions(until) == expected(lambda row: row["time"] < middle)
     spoof = request("shop.example", "stock.example", "/a")
     refused = request("stock.example", "stock.example", "/a")
-    by_source = positions(Selection(source="stock.example").of(events))
+    by_source = positions(selected(Selection(source="stock.example"), events))
     # What is sent in its name, and whatever subject it sends itself.
     own = {row["subject"] for row in messages
            if row["identity"] == "stock.example" and row["op"] in ("PUB", "HPUB")}  # fmt: skip
     assert by_source == expected(lambda row: row["subject"] in own | {refused})
     assert spoof in own
-    by_host = positions(Selection(host="shop.example").of(events))
+    by_host = positions(selected(Selection(host="shop.example"), events))
     assert by_host == expected(lambda row: ".reply._.stock_example.shop_example." in row["subject"])
     # Subscriptions are followed from the start of the log.
     assert since.where("op = 'SUB'").count() == sum(row["op"] == "SUB" for row in rows)

@@ -1,15 +1,17 @@
-"""The audit in this process, without Spark: the same facts, sums and tables."""
+"""The audit in this process, with a thread for each core: the same facts, sums and tables."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
-from ._answers.selection import ReadEvents, Selection
+from ._answers.selection import ReadEvents, Selection, Work, selected_reader
 from ._readers.payload_heads import check_logs, read_heads
 from ._run import Run
 from ._runs.run_folder import More, RunFolder
@@ -41,7 +43,7 @@ def audit(
     selection: Selection | None = None,
     step: Callable[..., None] = lambda name, rows=0: None,
 ) -> Run:
-    """Audit trace logs, captures and snapshots of nats-server, in this process on one core.
+    """Audit trace logs, captures and snapshots of nats-server, in this process.
 
     ``subtrie.spark.audit`` makes the same tables on Spark, byte for byte.
 
@@ -117,20 +119,19 @@ def _written(
         check_logs(paths)
     step("reading lines")
     inputs = plan(paths, split_bytes)
-    parts = tuple(inputs.parts)
-    read = _reader(parts)
+    parts = _Parts(inputs.parts)
+    read: ReadEvents = parts.read
     if selection is not None:
-        read = selection.reader(read)
+        read = selected_reader(selection, read)
     if questions is not None:
         folder.more = _answer_tables(read, paths, questions, step)
     window = options["window"]
     micros = None if window is None else window * 1_000_000
     for_driver, others = FactTables(), FactTables()
-    facts = (
-        _facts_of_parts(parts, micros, inputs.logs > 1, redaction)
-        if selection is None
-        else event_facts(read(EVENT_COLUMNS), micros, redaction)
-    )
+    if selection is None:
+        facts = parts.each(lambda part: part_facts(part, micros, inputs.logs > 1, redaction))
+    else:
+        facts = read(EVENT_COLUMNS, lambda batches: event_facts(batches, micros, redaction))
     for rows in facts:
         for_driver.add_rows([rows], (FOR_DRIVER, FOR_DRIVER + 1))
         others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
@@ -185,19 +186,43 @@ def event_facts(
     yield count_facts(counts)
 
 
-def _reader(parts: Sequence[Part]) -> ReadEvents:
-    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            yield from read_part(part, names, {})
+class _Parts:
+    """The parts of the inputs, read by a thread for each core, as often as needed."""
 
-    return read
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._coming, self._known = iter(parts), list[Part]()
+
+    def _all(self) -> Iterator[Part]:
+        yield from self._known
+        for part in self._coming:  # found by a pass over each log, while the first are read
+            self._known.append(part)
+            yield part
+
+    def each(self, work: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+        """Yield what is made of each part, in their order; one part more than threads is held."""
+        threads = _cores()
+        with ThreadPoolExecutor(threads, "subtrie-audit") as pool:
+            waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+            try:
+                for part in self._all():
+                    waiting.append(pool.submit(lambda each: list(work(each)), part))
+                    if len(waiting) > threads:
+                        yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def read(self, names: Sequence[str], work: Work) -> Iterator[pa.RecordBatch]:
+        """Yield what is made of the events of each part."""
+        return self.each(lambda part: work(read_part(part, names, {})))
 
 
-def _facts_of_parts(
-    parts: Sequence[Part], window: int | None, follow: bool, redaction: Redaction | None
-) -> Iterator[pa.RecordBatch]:
-    for part in parts:
-        yield from part_facts(part, window, follow, redaction)
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _answer_tables(

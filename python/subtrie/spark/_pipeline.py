@@ -102,7 +102,7 @@ def audit(
 
     Args:
         spark: The session that runs the job, classic or of Spark Connect. With None this process
-            does the same work by itself, on one core, without Java. The tables are the same, byte
+            does the same work by itself, without Java. The tables are the same, byte
             for byte.
         logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
             responses: paths that the driver and the workers can read. Rotated files of one server

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from .._runs.run_folder import table_bytes
+from .._schema import EVENTS, arrow_schema
 from .bucket import (
     Subscribed,
     flow_sums,
@@ -32,7 +33,7 @@ PUBLISHES, FLOWS, REQUESTS = "publishes", "flows", "requests"
 EVERYTHING = (PUBLISHES, FLOWS, REQUESTS)
 
 _MICROSECONDS = 1_000_000
-SENT = ("server", "position", "time", "subject")
+SENT = ("server", "time", "subject", "position")
 #: Rows that are described at once, and rows of uses that are kept before they are added up.
 _DESCRIBED_AT_ONCE, _HELD = 65_536, 1_000_000
 
@@ -62,7 +63,8 @@ def answers_here(
     answers = Answers(subscriptions, questions)
     held: list[pa.RecordBatch] = []
     rows = 0
-    for batch in uses_of(read(READ), window=window_of(questions)):
+    window = window_of(questions)
+    for batch in read(READ, lambda batches: uses_of(batches, window=window)):
         held.append(batch)
         rows += batch.num_rows
         if rows > _HELD:
@@ -71,9 +73,7 @@ def answers_here(
     bucket_sums(answers.sums, summed(held), answers.description(), {}, wanted)
     if heads is not None:
         of_heads = pa.Table.from_batches(heads)
-        accepted = pa.concat_tables(
-            [_accepted(pa.Table.from_batches([each])) for each in read((*SENT, *_HOW)) if each]
-        )
+        accepted = pa.Table.from_batches(read((*SENT, *_HOW), _accepted), _schema())
         keys = ["server", "position"]
         microbus_sums(answers.sums, accepted.join(of_heads, keys, join_type="inner"), host_in)
     answers.check()
@@ -88,15 +88,22 @@ def entries_of(answers: Answers) -> list[dict[str, Any]]:
 _HOW = ("op", "direction", "refused")
 
 
-def _accepted(events: pa.Table) -> pa.Table:
-    """Return the publishes that a server accepted."""
+def _accepted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the publishes that a server accepted, with the columns ``SENT``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    published = pc.is_in(events["op"], value_set=pa.array(["PUB", "HPUB"]))
-    incoming = pc.fill_null(pc.equal(events["direction"], "in"), False)
-    kept = pc.and_(pc.and_(published, incoming), pc.is_null(events["refused"]))
-    return events.filter(kept).select(list(SENT))
+    for batch in batches:
+        published = pc.is_in(batch["op"], value_set=pa.array(["PUB", "HPUB"]))
+        incoming = pc.fill_null(pc.equal(batch["direction"], "in"), False)
+        kept = pc.and_(pc.and_(published, incoming), pc.is_null(batch["refused"]))
+        chosen = pa.Table.from_batches([batch.filter(kept).select(list(SENT))])
+        yield from chosen.cast(_schema()).to_batches()
+
+
+def _schema() -> pa.Schema:
+    """Return the columns of ``SENT``."""
+    return arrow_schema([column for column in EVENTS if column[0] in SENT])
 
 
 def bucket_sums(

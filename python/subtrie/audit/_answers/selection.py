@@ -13,8 +13,11 @@ from ...microbus import check_identity_host, flatten_host
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Yields batches of events with some columns, in order; called once for each pass.
-ReadEvents = Callable[[Sequence[str]], Iterator["pa.RecordBatch"]]
+#: Makes something of batches of events.
+Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+#: Yields what is made of the events with some columns, of each part of the inputs in order; called
+#: once for each pass.
+ReadEvents = Callable[[Sequence[str], Work], Iterator["pa.RecordBatch"]]
 
 MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VIOLATION")
 
@@ -45,31 +48,31 @@ class Selection:
     def __bool__(self) -> bool:
         return any(each is not None for each in (self.since, self.until, self.source, self.host))
 
-    def reader(self, read: ReadEvents) -> ReadEvents:
-        """Return a reader of the events that are audited, for this process."""
-        chosen = _by_time(read, self.since, self.until)
-        for name, place in ((self.source, 3), (self.host, 4)):
-            if name is not None:
-                chosen = _of_one(chosen, name, place)
-        return chosen
+
+def selected_reader(selection: Selection, read: ReadEvents) -> ReadEvents:
+    """Return a reader of the events that are audited, for this process."""
+    chosen = _by_time(read, selection.since, selection.until)
+    for name, place in ((selection.source, 3), (selection.host, 4)):
+        if name is not None:
+            chosen = _of_one(chosen, name, place)
+    return chosen
 
 
 def _by_time(read: ReadEvents, since: datetime | None, until: datetime | None) -> ReadEvents:
     """Return a reader of messages of a period, and of all other events."""
 
-    def kept(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def chosen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 
-        for batch in read(tuple(dict.fromkeys((*names, "op", "time")))):
+        for batch in batches:
             inside = pc.is_valid(batch["time"])
             if since is not None:
                 inside = pc.and_(inside, pc.greater_equal(batch["time"], since))
             if until is not None:
                 inside = pc.and_(inside, pc.less(batch["time"], until))
-            keep = pc.or_(pc.invert(_messages(batch)), pc.fill_null(inside, False))
-            yield batch.filter(keep).select(list(names))
+            yield batch.filter(pc.or_(pc.invert(_messages(batch)), pc.fill_null(inside, False)))
 
-    return kept
+    return _filtered(read, ("op", "time"), chosen)
 
 
 def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
@@ -83,7 +86,7 @@ def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
         import pyarrow.compute as pc
 
         found: dict[str, bool] = {}
-        for batch in read(("op", "subject", "identity", "direction")):
+        for batch in read(("op", "subject", "identity", "direction"), iter):
             batch = batch.filter(pc.and_(_messages(batch), pc.is_valid(batch["subject"])))
             own = pc.and_(
                 pc.equal(batch["identity"], name), pc.equal(batch["direction"], direction)
@@ -95,14 +98,39 @@ def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
                 found[subject] = True
         return pa.array([subject for subject, named in found.items() if named], pa.string())
 
-    def kept(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def chosen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 
-        for batch in read(tuple(dict.fromkeys((*names, "op", "subject")))):
+        for batch in batches:
             named = pc.is_in(batch["subject"], value_set=subjects(), skip_nulls=True)
-            yield batch.filter(pc.or_(pc.invert(_messages(batch)), named)).select(list(names))
+            yield batch.filter(pc.or_(pc.invert(_messages(batch)), named))
 
-    return kept
+    return _filtered(read, ("op", "subject"), chosen, before=subjects)
+
+
+def _filtered(
+    read: ReadEvents,
+    needed: Sequence[str],
+    chosen: Work,
+    before: Callable[[], object] = lambda: None,
+) -> ReadEvents:
+    """Return a reader of the events that are chosen.
+
+    Args:
+        read: Reads all events.
+        needed: The columns that the choice needs.
+        chosen: Yields the chosen events of batches.
+        before: Called before each pass.
+    """
+
+    def filtered(names: Sequence[str], work: Work) -> Iterator[pa.RecordBatch]:
+        def of_part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return work(batch.select(list(names)) for batch in chosen(batches))
+
+        before()  # here, and not in one of the threads that read
+        return read(tuple(dict.fromkeys((*names, *needed))), of_part)
+
+    return filtered
 
 
 def _names(subject: str, token: str, place: int) -> bool:
