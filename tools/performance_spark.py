@@ -27,6 +27,7 @@ def section() -> list[str]:
         found = ratios["times_regexp_extract"]
         rows = [
             ("the whole audit", found["audit"], "at most 0.4", found["audit"][0] <= 0.4),
+            *_here(found),
             (
                 "`nats-trace`, 11 columns",
                 found["events"],
@@ -38,7 +39,8 @@ def section() -> list[str]:
         lines += _table(rows)
         lines += [
             "",
-            f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400).",
+            f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400), the "
+            f"process that audited without Spark, the driver's, {ratios['here_mib']} MiB.",
         ]
     if subjects is not None:
         lines += [
@@ -127,6 +129,15 @@ def _scale() -> list[str]:
 def _newest(pattern: str) -> dict[str, Any] | None:
     found = sorted(RECORDS.glob(pattern))
     return json.loads(found[-1].read_text()) if found else None
+
+
+def _here(found: dict[str, Any]) -> list[tuple[str, Any, str, bool]]:
+    """Return the rows of the audit in one process, on all cores and on one."""
+    whole, one = found["audit_here"], found["audit_here_one_core"]
+    return [
+        ("the same without Spark, all cores", whole, "at most 0.15", whole[0] <= 0.15),
+        ("the same without Spark, one core", one, "", True),
+    ]
 
 
 def _table(rows: list[tuple[str, list[float], str, bool]]) -> list[str]:

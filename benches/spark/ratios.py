@@ -1,13 +1,16 @@
 """Time the audit of a trace log as a multiple of Spark's own expressions on the same log.
 
 Every round runs each step once, in turn; the record has the medians and their ratios to
-``regexp_extract`` cutting each line into nine columns. The session is started before. Usage:
+``regexp_extract`` cutting each line into nine columns. The session is started before. The audit
+runs in this process too, on all cores and on one. Usage:
 ``python benches/spark/ratios.py [--mib 128] [--rounds 3]``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import sys
 import tempfile
 from collections.abc import Callable
@@ -34,8 +37,10 @@ COLUMNS = (
 
 def steps(spark: Any, log: str) -> dict[str, Callable[[], object]]:
     """Return what is timed, by its name in the record."""
+    import pyarrow as pa
     from pyspark.sql import functions as F
 
+    from subtrie.audit import audit as audit_here
     from subtrie.spark import audit, register
 
     register(spark)
@@ -47,6 +52,17 @@ def steps(spark: Any, log: str) -> dict[str, Callable[[], object]]:
         with audit(spark, [log]) as result:
             return int(result.summary["lines"])
 
+    def audited_here(cores: set[int]) -> int:
+        all_cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)
+        pa.set_cpu_count(len(cores))
+        try:
+            with audit_here([log]) as result:
+                return int(result.summary["lines"])
+        finally:
+            os.sched_setaffinity(0, all_cores)
+            pa.set_cpu_count(len(all_cores))
+
     lines = spark.read.text(log)
     cut = [F.regexp_extract("value", LINE, group).alias(f"c{group}") for group in range(1, 10)]
     events = spark.read.format("nats-trace").load(log)
@@ -55,6 +71,8 @@ def steps(spark: Any, log: str) -> dict[str, Callable[[], object]]:
         "count_lines": lambda: lines.count(),
         "events": lambda: drain(events.select(*COLUMNS)),
         "audit": audited,
+        "audit_here": lambda: audited_here(os.sched_getaffinity(0)),
+        "audit_here_one_core": lambda: audited_here({min(os.sched_getaffinity(0))}),
     }
 
 
@@ -79,12 +97,14 @@ def main() -> None:
             timed[name]()  # the first run of each compiles code and starts workers
         medians = measure(timed, given.rounds, warm=False)
         worker = worker_memory()
+        here_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         spark.stop()
     record = {
         "log_mib": round(size / 2**20),
         "driver_heap": given.heap,
         "rounds": given.rounds,
         **worker,
+        "here_mib": here_mib,
         "medians": medians,
         "mib_per_second": {
             name: round(size / 2**20 / each["seconds"], 1) for name, each in medians.items()
