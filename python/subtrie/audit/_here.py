@@ -7,7 +7,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
@@ -18,9 +18,8 @@ from ._runs.run_folder import More, RunFolder
 from ._runs.run_record import run_record
 from ._slot_redaction import Redaction
 from ._tables.event_counts import event_counts
-from ._tables.fact_rows import BUCKETS, FOR_DRIVER
 from ._tables.fact_tables import FactTables, count_facts
-from ._tables.facts import EVENT_COLUMNS, facts_of
+from ._tables.facts import EVENT_COLUMNS, PartFacts, facts_of
 from ._tables.inputs import Part, plan, read_part
 from ._tables.pattern_index import index_of
 from ._tables.table_writer import all_rows, committed, table_writer
@@ -127,18 +126,17 @@ def _written(
         folder.more = _answer_tables(read, paths, questions, step)
     window = options["window"]
     micros = None if window is None else window * 1_000_000
-    for_driver, others = FactTables(), FactTables()
+    found = FactTables()
     if selection is None:
         facts = parts.each(lambda part: part_facts(part, micros, inputs.logs > 1, redaction))
     else:
         facts = read(EVENT_COLUMNS, lambda batches: event_facts(batches, micros, redaction))
-    for rows in facts:
-        for_driver.add_rows([rows], (FOR_DRIVER, FOR_DRIVER + 1))
-        others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
-    traffic, files = traffic_of(for_driver, tuple(options["planes"]))
+    for each in facts:
+        each.add_to(found)
+    traffic, files = traffic_of(found, tuple(options["planes"]))
     step("writing tables", traffic.lines)
     write = table_writer(folder, traffic)
-    entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
+    entries = [row for batch in write(all_rows(found, traffic, index_of(files)))
                for row in batch.to_pylist()]  # fmt: skip
 
     def describe(counts: Mapping[str, int]) -> dict[str, Any]:
@@ -149,8 +147,8 @@ def _written(
 
 def part_facts(
     part: Part, window: int | None, follow: bool, redaction: Redaction | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the facts of a part of the inputs as rows of ``FACT_ROWS``.
+) -> Iterator[PartFacts]:
+    """Yield the facts of a part of the inputs.
 
     Args:
         part: The part.
@@ -161,12 +159,12 @@ def part_facts(
     counts: dict[str, int] = {}
     events = read_part(part, EVENT_COLUMNS, counts)
     yield from facts_of(events, window=window, follow=follow, redaction=redaction)
-    yield count_facts(counts)
+    yield PartFacts(count_facts(counts))
 
 
 def event_facts(
     batches: Iterator[pa.RecordBatch], window: int | None, redaction: Redaction | None
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[PartFacts]:
     """Yield the facts of a table of events.
 
     Args:
@@ -183,7 +181,10 @@ def event_facts(
             yield batch
 
     yield from facts_of(counted(), window=window, follow=True, redaction=redaction)
-    yield count_facts(counts)
+    yield PartFacts(count_facts(counts))
+
+
+Made = TypeVar("Made")
 
 
 class _Parts:
@@ -198,11 +199,11 @@ class _Parts:
             self._known.append(part)
             yield part
 
-    def each(self, work: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    def each(self, work: Callable[[Part], Iterator[Made]]) -> Iterator[Made]:
         """Yield what is made of each part, in their order; one part more than threads is held."""
         threads = _cores()
         with ThreadPoolExecutor(threads, "subtrie-audit") as pool:
-            waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+            waiting: deque[Future[list[Made]]] = deque()
             try:
                 for part in self._all():
                     waiting.append(pool.submit(lambda each: list(work(each)), part))
@@ -213,7 +214,7 @@ class _Parts:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def read(self, names: Sequence[str], work: Work) -> Iterator[pa.RecordBatch]:
+    def read(self, names: Sequence[str], work: Work[Made]) -> Iterator[Made]:
         """Yield what is made of the events of each part."""
         return self.each(lambda part: work(read_part(part, names, {})))
 

@@ -224,7 +224,8 @@ def read_facts(
         """Read the parts whose numbers are given."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from part_facts(parts[number], micros, follow, redaction)
+                for facts in part_facts(parts[number], micros, follow, redaction):
+                    yield facts.rows()
 
     ranges = spark.range(0, len(parts), 1, len(parts))
     return ranges.mapInArrow(read, spark_schema(FACT_ROWS))
@@ -249,6 +250,7 @@ def facts_of_table(
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the facts of the batches of a task."""
-        return event_facts(map(whole, batches), micros, redaction)
+        for facts in event_facts(map(whole, batches), micros, redaction):
+            yield facts.rows()
 
     return given.mapInArrow(read, spark_schema(FACT_ROWS))

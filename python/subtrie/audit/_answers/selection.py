@@ -6,18 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...microbus import check_identity_host, flatten_host
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Made = TypeVar("Made")
 #: Makes something of batches of events.
-Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-#: Yields what is made of the events with some columns, of each part of the inputs in order; called
-#: once for each pass.
-ReadEvents = Callable[[Sequence[str], Work], Iterator["pa.RecordBatch"]]
+Work = Callable[[Iterator["pa.RecordBatch"]], Iterator[Made]]
+
+
+class ReadEvents(Protocol):
+    """Yields what is made of the events of each part of the inputs, in order; one pass a call."""
+
+    def __call__(self, names: Sequence[str], work: Work[Made]) -> Iterator[Made]:
+        """Read the events with some columns, and yield what ``work`` makes of them."""
+
 
 MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VIOLATION")
 
@@ -111,7 +117,7 @@ def _of_one(read: ReadEvents, name: str, place: int) -> ReadEvents:
 def _filtered(
     read: ReadEvents,
     needed: Sequence[str],
-    chosen: Work,
+    chosen: Work[pa.RecordBatch],
     before: Callable[[], object] = lambda: None,
 ) -> ReadEvents:
     """Return a reader of the events that are chosen.
@@ -123,8 +129,8 @@ def _filtered(
         before: Called before each pass.
     """
 
-    def filtered(names: Sequence[str], work: Work) -> Iterator[pa.RecordBatch]:
-        def of_part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def filtered(names: Sequence[str], work: Work[Made]) -> Iterator[Made]:
+        def of_part(batches: Iterator[pa.RecordBatch]) -> Iterator[Made]:
             return work(batch.select(list(names)) for batch in chosen(batches))
 
         before()  # here, and not in one of the threads that read

@@ -60,6 +60,16 @@ class FactTables:
             if buckets[0] <= bucket < buckets[1]:
                 self.add_data(kind, data)
 
+    def add_tables(self, other: FactTables) -> None:
+        """Add other facts, whose messages and deliveries are not summed."""
+        for kind, parts in other._parts.items():
+            for part in parts:
+                if kind not in ("publish", "delivery"):
+                    self.add(kind, part)
+                    continue
+                for batch in part.to_batches():
+                    self.sum_up(kind, batch)
+
     def add_data(self, kind: str, data: Any) -> None:
         """Add facts of a kind from the bytes of an Arrow stream."""
         with batches_of(data) as stream:
@@ -176,11 +186,11 @@ def by_buckets(rows: Iterable[pa.RecordBatch]) -> Iterator[FactTables]:
         yield found
 
 
-def count_facts(counts: Mapping[str, int]) -> pa.RecordBatch:
-    """Return lines that were counted as rows of ``FACT_ROWS``."""
+def count_facts(counts: Mapping[str, int]) -> FactTables:
+    """Return lines that were counted, as facts."""
     found = FactTables()
     found.add_counts(counts)
-    return found.rows()
+    return found
 
 
 def range_fact(server: str, start: int, end: int) -> pa.RecordBatch:

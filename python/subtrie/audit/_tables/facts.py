@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._readers.log_reader import native
 from .._schema import arrow_type
@@ -67,14 +67,37 @@ _LISTED = (
 _REFUSED_REPLY = 32
 
 
+class PartFacts(NamedTuple):
+    """Facts of a part of the events.
+
+    Attributes:
+        tables: The facts.
+        buckets: Messages and deliveries that ``tables`` has not, by kind and bucket.
+    """
+
+    tables: FactTables
+    buckets: Sequence[tuple[str, int, pa.Table]] = ()
+
+    def rows(self) -> pa.RecordBatch:
+        """Return the facts as rows of ``FACT_ROWS``, for another process."""
+        return self.tables.rows(self.buckets)
+
+    def add_to(self, facts: FactTables) -> None:
+        """Add the facts to others of this process."""
+        facts.add_tables(self.tables)
+        for kind, _, table in self.buckets:
+            for batch in table.to_batches():
+                facts.sum_up(kind, batch)
+
+
 def facts_of(
     events: Iterable[pa.RecordBatch],
     *,
     window: int | None = None,
     follow: bool = False,
     redaction: Redaction | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the facts of events as rows of ``FACT_ROWS``.
+) -> Iterator[PartFacts]:
+    """Yield the facts of events.
 
     Memory: about 110 bytes for each of 600,000 distinct keys and subjects.
 
@@ -93,7 +116,7 @@ def facts_of(
             yield _passed_on(sums, found, redaction)
             found = FactTables()
         elif found.held > _LISTED_HELD:
-            yield (found if redaction is None else found.redacted(redaction)).rows()
+            yield PartFacts(found if redaction is None else found.redacted(redaction))
             found = FactTables()
     yield _passed_on(sums, found, redaction)
 
@@ -129,8 +152,8 @@ def list_others(found: FactTables, batch: pa.RecordBatch, flags: bytes, window: 
         found.add(kind, complete(kind, pa.table(table)))
 
 
-def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> pa.RecordBatch:
-    """Return the sums and the other facts of a task as rows, and begin again."""
+def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> PartFacts:
+    """Return the sums and the other facts of a task, and begin again."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -143,7 +166,7 @@ def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> pa.
     if redaction is not None:
         found.add("publish", complete("publish", publishes))
         found.add("delivery", complete("delivery", deliveries))
-        return found.redacted(redaction).rows()
+        return PartFacts(found.redacted(redaction))
     buckets = [
         (kind, bucket, table.slice(start, end - start))
         for kind, table, starts in (
@@ -153,7 +176,7 @@ def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> pa.
         for bucket, (start, end) in enumerate(pairwise(starts))
         if end > start
     ]
-    return found.rows(buckets)
+    return PartFacts(found, buckets)
 
 
 def _period(times: pa.Array, window: int | None) -> pa.Array:

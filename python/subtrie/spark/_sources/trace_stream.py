@@ -109,8 +109,9 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         counts: dict[str, int] = {}
         events = read_range(part, EVENT_COLUMNS, counts, lines)
         found = facts_of(events, window=self._window, follow=self._follow)
-        yield from found
-        yield count_facts(counts)
+        for facts in found:
+            yield facts.rows()
+        yield count_facts(counts).rows()
         yield range_fact(part.server, part.start, part.end or part.start)
 
     def commit(self, end: dict[str, Any]) -> None:
