@@ -6,12 +6,15 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from subtrie.audit import _here
+from subtrie.audit import audit as audit_here
 from subtrie.audit._answers.bucket import (
     flow_sums,
     has_wildcard,
@@ -95,8 +98,7 @@ def uses_and_answers(folder: Path) -> tuple[pa.Table, Answers]:
     log = str(folder / "trace.log")
     events = (batch for part in plan([log]).parts for batch in read_part(part, READ, {}))
     with audit(None, [log]) as known:
-        columns = [name for name, _ in TABLES["subscriptions"].items()] if isinstance(
-            TABLES["subscriptions"], dict) else list(TABLES["subscriptions"])  # fmt: skip
+        columns = list(TABLES["subscriptions"])
         subscriptions = known.columns("subscriptions", columns)
     return summed(list(uses_of(events, window=None))), Answers(subscriptions, questions_of(folder))
 
@@ -158,6 +160,45 @@ def test_the_first_answer_of_each_responder_counts() -> None:
         ("microbus", "a.b", request, "e.f"): ({0: 1}, 1),
         ("microbus", "a.b", request, None): ({None: 1}, 0),
     }
+
+
+@pytest.mark.parametrize("stop", ["reading lines", "writing tables", "answering questions"])
+def test_an_interrupt_at_any_step_leaves_nothing(world, tmp_path, stop) -> None:
+    def step(name: str, rows: int = 0) -> None:
+        if name == stop:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        audit_here([str(world / "trace.log")], out=out, questions=questions_of(world), step=step)
+    assert not out.exists()
+
+
+def test_a_part_that_cannot_be_read_ends_every_thread(world, tmp_path, monkeypatch) -> None:
+    read, seen = _here.part_facts, []
+
+    def fails_at_the_third(part, *more):
+        seen.append(part)
+        if len(seen) == 3:
+            raise OSError("the log became shorter")
+        return read(part, *more)
+
+    monkeypatch.setattr(_here, "part_facts", fails_at_the_third)
+    with pytest.raises(OSError, match="became shorter"):
+        audit_here([str(world / "trace.log")], out=tmp_path / "out", split_bytes=20_000)
+    assert not (tmp_path / "out").exists()
+    assert not [each for each in threading.enumerate() if each.name.startswith("subtrie-audit")]
+
+
+def test_small_parts_give_the_same_tables(world) -> None:
+    log = [str(world / "trace.log")]
+    with audit_here(log) as whole, audit_here(log, split_bytes=7_000) as parts:
+        assert {name for name in TABLES if whole.path(name) and name != "runs"} == {
+            name
+            for name in TABLES
+            if name != "runs"
+            and Path(whole.path(name)).read_bytes() == Path(parts.path(name)).read_bytes()
+        }
 
 
 NO_SPARK = """
