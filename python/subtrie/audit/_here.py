@@ -7,11 +7,11 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
-from ._answers.selection import ReadEvents, Selection, Work, selected_reader
+from ._answers.selection import Made, ReadEvents, Selection, Work, selected_reader
 from ._readers.payload_heads import check_logs, read_heads
 from ._run import Run
 from ._runs.run_folder import More, RunFolder
@@ -184,9 +184,6 @@ def event_facts(
     yield PartFacts(count_facts(counts))
 
 
-Made = TypeVar("Made")
-
-
 class _Parts:
     """The parts of the inputs, read by a thread for each core, as often as needed."""
 
@@ -202,17 +199,17 @@ class _Parts:
     def each(self, work: Callable[[Part], Iterator[Made]]) -> Iterator[Made]:
         """Yield what is made of each part, in their order; one part more than threads is held."""
         threads = _cores()
-        with ThreadPoolExecutor(threads, "subtrie-audit") as pool:
-            waiting: deque[Future[list[Made]]] = deque()
-            try:
-                for part in self._all():
-                    waiting.append(pool.submit(lambda each: list(work(each)), part))
-                    if len(waiting) > threads:
-                        yield from waiting.popleft().result()
-                while waiting:
+        pool = ThreadPoolExecutor(threads, "subtrie-audit")
+        waiting: deque[Future[list[Made]]] = deque()
+        try:
+            for part in self._all():
+                waiting.append(pool.submit(lambda each: list(work(each)), part))
+                if len(waiting) > threads:
                     yield from waiting.popleft().result()
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def read(self, names: Sequence[str], work: Work[Made]) -> Iterator[Made]:
         """Yield what is made of the events of each part."""

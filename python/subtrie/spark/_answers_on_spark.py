@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..audit._answers.bucket import microbus_sums, subscribed_in, summed
-from ..audit._answers.here import EVERYTHING, SENT, bucket_sums, host_in, window_of
+from ..audit._answers.here import EVERYTHING, FLOWS, SENT, bucket_sums, host_in, window_of
 from ..audit._answers.questions import Questions
 from ..audit._answers.sums import Sums
 from ..audit._answers.tables import Answers
@@ -59,18 +59,21 @@ def answers_on_spark(
         """Sum the events of each batch."""
         return uses_of(batches, window=window)
 
-    uses = events.select(*READ).mapInArrow(used, spark_schema(USES)).persist()
+    uses = events.select(*READ).mapInArrow(used, spark_schema(USES))
+    file: str | None = None
+    if FLOWS in wanted:  # they need two jobs over the uses: the subscriptions with wildcards first
+        uses = uses.persist()
     try:
         everywhere = (F.col("use") == "subscribe") & F.col("subject").rlike("[*>]")
         names = ("use", "server", "position", "subject", "who", "queue")
-        file = _send_table(spark, uses.where(everywhere).select(*names).toArrow())
+        if FLOWS in wanted:
+            file = _send_table(spark, uses.where(everywhere).select(*names).toArrow())
 
         def of_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             """Add up the uses of a task, whose buckets no other task has."""
             sums = Sums()
-            bucket_sums(
-                sums, summed(list(batches)), description, subscribed_in(_table(file)), wanted
-            )
+            subscribed = {} if file is None else subscribed_in(_table(file))
+            bucket_sums(sums, summed(list(batches)), description, subscribed, wanted)
             yield from _batches(sums)
 
         bucket = F.coalesce(F.when(F.col("use") == "request", F.col("reply")), F.col("subject"))
