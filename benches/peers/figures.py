@@ -131,11 +131,9 @@ def _in_turns(rows: list[Row], least: Callable, most: Callable) -> None:
     for form, size, wanted, unit, scale in (
         ("verified", 1_000_000, 10, "ms", 1e-6),
         ("unverified", 1_000_000, 10, "µs", 1e-3),
-        ("first add", 600_000, 300, "ms", 1e-6),
     ):
         row = find(rows, who=PYTHON, measure="turns image", size=size, form=form)
-        what = "first change after opening" if form == "first add" else f"opening, {form}"
-        most(f"image of {size:,}: {what}", _field(row, "least_ns", scale), wanted, unit)
+        most(f"image of {size:,}: opening, {form}", _field(row, "least_ns", scale), wanted, unit)
 
 
 def _from_python(

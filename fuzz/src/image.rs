@@ -1,7 +1,7 @@
 //! Images of an index: no bytes do worse than an error or a wrong answer, within a bound of work.
 
 use subtrie::grammar::{Bounds, Dialect, Form, check};
-use subtrie::trie::{Image, Index, Scratch, as_words};
+use subtrie::trie::{Image, Index, LookupTarget, Scratch, as_words};
 
 /// Words of the header; the last two are the sums of the content and of the header.
 const HEADER: usize = 32;
@@ -70,13 +70,16 @@ fn ask(words: &[u64], length: usize) {
         let (mut scratch, mut found) = (Scratch::default(), Vec::new());
         for subject in ["a", "a.b", "b.c.a", "a.a.a.a.a", "orders.eu.new"] {
             found.clear();
-            let _ = image.match_into(subject, &mut scratch, &mut found);
+            let _ = LookupTarget::Image(&image).match_into(subject, &mut scratch, &mut found);
             assert!(found.len() <= image.len() + 1 + scratch.work());
-            let _ = image.has_interest(subject, &mut scratch);
+            let _ = LookupTarget::Image(&image).has_interest(subject, &mut scratch);
         }
         if let Ok((restored, next)) = image.subscriptions() {
             assert_eq!(restored.len(), image.len());
             assert!(restored.iter().all(|row| row.id < next));
+        }
+        if let Ok(index) = image.to_index() {
+            assert_eq!(index.len(), image.len());
         }
     }
 }

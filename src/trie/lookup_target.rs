@@ -1,11 +1,12 @@
-//! The target of batches and of explanations of many subjects: an index or an image.
+//! The lookups that an index and an image both answer: single ones, batches, explanations of many subjects.
 
 use super::image::Image;
 use super::index::Index;
-use super::lookup::Scratch;
 use super::lookup::batch::BatchMatches;
 use super::lookup::interleaved::match_batch;
+use super::lookup::{Scratch, count, has_interest, match_into};
 use super::prefix::explain::{Explanation, Prepared};
+use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
 
 /// The source of a lookup: an index in memory, or an image.
@@ -18,6 +19,60 @@ pub enum LookupTarget<'a> {
 }
 
 impl LookupTarget<'_> {
+    /// Appends the subscriptions that match, in ascending id, to `found`, as [`Index::match_into`].
+    /// Slots are those of the target.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
+    #[inline]
+    pub fn match_into(
+        self,
+        subject: &str,
+        scratch: &mut Scratch,
+        found: &mut Vec<SubscriptionRef>,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Index(index) => match_into(index, subject.as_bytes(), scratch, found),
+            Self::Image(image) => match_into(image, subject.as_bytes(), scratch, found),
+        }
+    }
+
+    /// The number of matching subscriptions.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LookupTarget::match_into`].
+    #[inline]
+    pub fn count(self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
+        match self {
+            Self::Index(index) => count(index, subject, scratch),
+            Self::Image(image) => count(image, subject, scratch),
+        }
+    }
+
+    /// Whether any subscription matches. Compares no pattern after the first that does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LookupTarget::match_into`].
+    #[inline]
+    pub fn has_interest(self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
+        match self {
+            Self::Index(index) => has_interest(index, subject, scratch),
+            Self::Image(image) => has_interest(image, subject, scratch),
+        }
+    }
+
+    /// The number of subscriptions.
+    #[must_use]
+    pub const fn subscriptions(self) -> usize {
+        match self {
+            Self::Index(index) => index.len(),
+            Self::Image(image) => image.len(),
+        }
+    }
+
     /// Looks up subjects, and appends what they match to `batch`. `None` is not a valid subject.
     pub fn match_batch<'t>(
         self,

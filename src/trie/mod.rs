@@ -47,7 +47,7 @@ pub use subscription::Subscription;
 pub use self::{
     address::Slot,
     display::Stats,
-    image::{Image, ImageCache, ImageExplanation, ImageHeader, ImageSubscription, as_words},
+    image::{Image, ImageHeader, ImageSubscription, as_words},
     index::Index,
     index::queue_groups::{Groups, check_queue},
     lookup::Scratch,

@@ -1,5 +1,7 @@
 //! The source of lookups and queries: an index in memory, or an image.
 
+use std::sync::Arc;
+
 use super::address::{BlockAddr, LeafAddr, Slot};
 use super::hash::{NodeKey, TokenHasher};
 use super::node::Node;
@@ -30,5 +32,7 @@ pub(in crate::trie) trait View {
     fn subscriptions(&self) -> usize;
     /// The addresses of all patterns, in any order.
     fn pattern_addresses(&self) -> Vec<BlockAddr>;
+    /// The addresses of all patterns in the order of their texts, and how many were read for it.
+    fn sorted_patterns(&self) -> (Arc<Vec<BlockAddr>>, usize);
     fn grammar(&self) -> (Dialect, Bounds);
 }

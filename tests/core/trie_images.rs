@@ -5,9 +5,7 @@
 
 use proptest::prelude::*;
 use subtrie::grammar::{Dialect, matches};
-use subtrie::trie::{
-    Image, ImageCache, ImageHeader, ImageSubscription, Index, Scratch, SubscriptionRef, as_words,
-};
+use subtrie::trie::{Image, Index, LookupTarget, Scratch, SubscriptionRef, as_words};
 
 /// Words of the header.
 const HEADER: usize = 32;
@@ -50,14 +48,11 @@ fn look_up_all(words: &[u64], verify: bool) {
     let (mut scratch, mut found) = (Scratch::default(), Vec::new());
     for subject in ["a", "a.b", "b.c.a", "a.a.a.a.a", "long-token-1.a"] {
         found.clear();
-        let _ = image.match_into(subject, &mut scratch, &mut found);
+        let _ = LookupTarget::Image(&image).match_into(subject, &mut scratch, &mut found);
         assert!(found.len() <= image.len() + 1 + scratch.work());
-        let _ = image.has_interest(subject, &mut scratch);
-        let _ = image.explain(subject, 3, &mut scratch);
-        let _ = image.matching(subject);
-    }
-    if let Ok(covered) = image.covered_by(">") {
-        assert!(covered.len() <= 2 * words.len());
+        let _ = LookupTarget::Image(&image).has_interest(subject, &mut scratch);
+        let explainer = LookupTarget::Image(&image).explainer();
+        let _ = explainer.explain(subject, 3, &mut scratch);
     }
     if let Ok((restored, next)) = image.subscriptions() {
         assert_eq!(restored.len(), image.len());
@@ -109,10 +104,10 @@ proptest! {
         for subject in subjects {
             let (mut own, mut theirs) = (Vec::new(), Vec::new());
             index.match_into(&subject, &mut scratch, &mut own).unwrap();
-            image.match_into(&subject, &mut scratch, &mut theirs).unwrap();
+            LookupTarget::Image(&image).match_into(&subject, &mut scratch, &mut theirs).unwrap();
             prop_assert_eq!(ids(&own), ids(&theirs));
-            prop_assert_eq!(image.count(&subject, &mut scratch), Ok(own.len()));
-            prop_assert_eq!(image.has_interest(&subject, &mut scratch), Ok(!own.is_empty()));
+            prop_assert_eq!(LookupTarget::Image(&image).count(&subject, &mut scratch), Ok(own.len()));
+            prop_assert_eq!(LookupTarget::Image(&image).has_interest(&subject, &mut scratch), Ok(!own.is_empty()));
         }
         let (restored, next) = image.subscriptions().unwrap();
         prop_assert_eq!(next, index.next_id());
@@ -127,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn an_index_takes_over_the_tables_of_its_image(
+    fn an_index_made_of_an_image_is_as_the_one_it_was_written_from(
         rows in rows(),
         dropped in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
         more in rows(),
@@ -142,9 +137,9 @@ proptest! {
         let words = as_words(&bytes);
         let image = Image::open(&words, bytes.len(), true).unwrap();
         let mut opened = image.to_index().unwrap();
-        // The hash key is the same, so the nodes were not built anew.
+        // Others may have read the hash key of the image.
         let again = opened.to_image((Some(70), None));
-        prop_assert_eq!(&as_words(&again)[3..5], &words[3..5]);
+        prop_assert_ne!(&as_words(&again)[3..5], &words[3..5]);
         let row = |index: &Index, one: SubscriptionRef| {
             let queue = index.queue(one).map(str::to_owned);
             (one.id, index.pattern(one), queue, index.turn(one))
@@ -223,88 +218,4 @@ fn every_flipped_bit_is_detected() {
     let mut other = good.clone();
     other[1] = 3;
     assert_eq!(reason(&other, bytes.len()), Some("image-version"));
-}
-
-/// Queries in place answer as those of the index that the image was made of.
-#[test]
-fn an_image_answers_queries_by_pattern_and_explains_in_place() {
-    let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
-    for number in 0..600_u32 {
-        let queue = (number % 5 == 0).then(|| format!("q{}", number % 3));
-        let pattern = match number % 4 {
-            0 => format!("p.{}.*.x{}", number % 7, number % 31),
-            1 => format!("p.*.y.{}", number % 11),
-            2 => format!("p.{}.>", number % 13),
-            _ => format!("r.{}.{}", number % 3, number % 17),
-        };
-        index.insert(&pattern, queue.as_deref()).unwrap();
-    }
-    for id in (0..600).step_by(9) {
-        index.remove(id).unwrap();
-    }
-    let bytes = index.to_image((None, None));
-    let words = as_words(&bytes);
-    let header = ImageHeader::parse(&words, bytes.len(), true).unwrap();
-    let cache = ImageCache::default();
-    let rows = |found: &[SubscriptionRef]| -> Vec<_> {
-        let row = |&one: &SubscriptionRef| {
-            let queue = index.queue(one).map(str::to_owned);
-            (one.id, index.pattern(one).unwrap(), queue)
-        };
-        found.iter().map(row).collect()
-    };
-    let own = |found: Vec<ImageSubscription>| -> Vec<_> {
-        let row = |one: ImageSubscription| {
-            (
-                one.id,
-                one.pattern.to_string(),
-                one.queue.map(|name| name.to_string()),
-            )
-        };
-        found.into_iter().map(row).collect()
-    };
-    let mut scratch = Scratch::default();
-    // Each question opens the image again, and the order of the patterns is kept.
-    for query in [
-        ">", "p.*.*.x3", "p.>", "*.1.*", "r.2.5", "p.3.y.*", "nothing", "p.1.>",
-    ] {
-        let image = Image::with_cache(&words, &header, &cache);
-        let found = index.matching(query).unwrap();
-        assert_eq!(own(image.matching(query).unwrap()), rows(&found), "{query}");
-        let found = index.covered_by(query).unwrap();
-        assert_eq!(
-            own(image.covered_by(query).unwrap()),
-            rows(&found),
-            "{query}"
-        );
-    }
-    for subject in [
-        "p.1.z.x4",
-        "p.2.y.3",
-        "r.2.5",
-        "r.9.9",
-        "p.6",
-        "q",
-        "p.20.z.z.z",
-    ] {
-        let image = Image::with_cache(&words, &header, &cache);
-        let mut found = Vec::new();
-        index.match_into(subject, &mut scratch, &mut found).unwrap();
-        let all = image.subscriptions_of(subject, &mut scratch).unwrap();
-        assert_eq!(own(all), rows(&found), "{subject}");
-        for limit in [0, 1, 4] {
-            let wanted = index.explain(subject, limit, &mut scratch).unwrap();
-            let found = image.explain(subject, limit, &mut scratch).unwrap();
-            assert_eq!(own(found.matches), rows(&wanted.matches), "{subject}");
-            let (near, tokens): (Vec<_>, Vec<_>) = wanted.nearest.into_iter().unzip();
-            let (found, places): (Vec<_>, Vec<_>) = found.nearest.into_iter().unzip();
-            assert_eq!((own(found), places), (rows(&near), tokens), "{subject}");
-        }
-    }
-    let image = Image::with_cache(&words, &header, &cache);
-    assert_eq!(image.matching("a..b").unwrap_err().reason(), "empty-token");
-    assert_eq!(
-        image.explain("a.*", 3, &mut scratch).unwrap_err().reason(),
-        "wildcard"
-    );
 }

@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+from engines import ENGINES
+
 
 class Value:
     """Something that can be watched, and that can point back."""
@@ -184,3 +186,22 @@ def test_nested_indexes_are_freed_without_exhausting_the_stack(engine):
     watch = weakref.ref(inner)
     del trie, inner
     assert watch() is None
+
+
+def _references() -> int:
+    return sum(type(each) is weakref.ref for each in gc.get_objects())
+
+
+def test_an_index_forgets_the_handles_that_its_copies_made_and_dropped():
+    trie = ENGINES["native"].SubjectTrie()
+    rows = [f"p{number % 20}.x{number}" for number in range(20_000)]
+    trie.update(patterns=rows, values=range(20_000))
+    copy = trie.copy()
+    before = _references()
+    for part in range(20):
+        again = copy.copy()
+        assert len(again.matching(f"p{part}.>")) == 1_000
+        del again
+    assert _references() - before < 4_000
+    kept = copy.matching("p7.>")
+    assert trie.matching("p7.>") == kept

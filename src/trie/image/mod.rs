@@ -8,25 +8,21 @@
 
 mod layout;
 mod open;
-mod query;
 mod restore;
-mod take_over;
 mod write;
 
 pub use layout::as_words;
-pub use query::ImageExplanation;
 pub use restore::ImageSubscription;
 
+use std::sync::Arc;
+
 use super::hash::{NodeKey, TokenHasher};
-use super::lookup::{Scratch, count, has_interest, match_into};
 use super::node::Node;
 use super::pattern::packed_pattern::packed_len;
-use super::prefix::sorted_patterns::{SortedPatterns, SortedView};
+use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::probe_table::{Entry, home, position};
-use super::storage::subscriptions::SubscriptionRef;
 use super::storage::to_u32;
 use super::view::View;
-use crate::error::Error;
 use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
@@ -58,19 +54,7 @@ pub struct Image<'a> {
     patterns: &'a [u64],
     records: &'a [u64],
     queue_names: &'a [u64],
-    sorted: Sorted<'a>,
 }
-
-/// The order of the patterns of an image, from the first query by pattern on: its own, or one that
-/// stays when the image is gone.
-enum Sorted<'a> {
-    Own(SortedPatterns),
-    Kept(&'a SortedPatterns),
-}
-
-/// The order of patterns that queries keep between two openings of the same words.
-#[derive(Default)]
-pub struct ImageCache(SortedPatterns);
 
 impl Image<'_> {
     /// Whether subjects can be looked up in place. An image without a hash table has to be restored
@@ -112,38 +96,6 @@ impl Image<'_> {
 
     fn bounds(&self) -> Bounds {
         self.header.dialect.bounds_with(self.header.given)
-    }
-
-    /// As [`Index::match_into`](super::Index::match_into), with the slots of the image.
-    ///
-    /// # Errors
-    ///
-    /// The subject is not valid: a reason of [`crate::grammar::check`].
-    pub fn match_into(
-        &self,
-        subject: &str,
-        scratch: &mut Scratch,
-        found: &mut Vec<SubscriptionRef>,
-    ) -> Result<(), Error> {
-        match_into(self, subject.as_bytes(), scratch, found)
-    }
-
-    /// The number of matching subscriptions.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Image::match_into`].
-    pub fn count(&self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
-        count(self, subject, scratch)
-    }
-
-    /// Whether any subscription matches. Compares no pattern after the first that does.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Image::match_into`].
-    pub fn has_interest(&self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
-        has_interest(self, subject, scratch)
     }
 }
 
@@ -211,16 +163,12 @@ impl View for Image<'_> {
         addresses
     }
 
+    /// They are not kept: only a batch of questions for the nearest patterns needs them.
+    fn sorted_patterns(&self) -> (Arc<Vec<BlockAddr>>, usize) {
+        SortedPatterns::default().order(self)
+    }
+
     fn grammar(&self) -> (Dialect, Bounds) {
         (self.header.dialect, self.bounds())
-    }
-}
-
-impl SortedView for Image<'_> {
-    fn sorted(&self) -> &SortedPatterns {
-        match &self.sorted {
-            Sorted::Own(sorted) => sorted,
-            Sorted::Kept(sorted) => sorted,
-        }
     }
 }

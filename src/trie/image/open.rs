@@ -3,12 +3,11 @@
 use super::layout::{
     ABSENT, FLAGS, HEADER, MAGIC, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
-use super::{Image, ImageCache, ImageHeader, Sorted};
+use super::{Image, ImageHeader};
 use crate::error::{Error, ErrorKind};
 use crate::grammar::Dialect;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::Node;
-use crate::trie::prefix::sorted_patterns::SortedPatterns;
 
 impl ImageHeader {
     /// Parses the header of an image of `length` bytes.
@@ -119,16 +118,6 @@ impl<'a> Image<'a> {
             patterns: section(leaves, patterns),
             records: section(patterns, records),
             queue_names: section(records, names),
-            sorted: Sorted::Own(SortedPatterns::default()),
-        }
-    }
-
-    /// As [`Image::with_header`], with what queries kept before.
-    #[must_use]
-    pub fn with_cache(words: &'a [u64], header: &ImageHeader, cache: &'a ImageCache) -> Self {
-        Self {
-            sorted: Sorted::Kept(&cache.0),
-            ..Self::with_header(words, header)
         }
     }
 }

@@ -7,8 +7,9 @@ use super::layout::RECORD;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Form, check};
 use crate::trie::address::Slot;
+use crate::trie::index::Index;
 use crate::trie::index::queue_groups::check_queue;
-use crate::trie::pattern::packed_pattern::{list_ends, packed_len, unpack};
+use crate::trie::pattern::packed_pattern::{header, list_ends, packed_len, unpack};
 use crate::trie::storage::queue_names::QueueId;
 
 /// A subscription of an image.
@@ -31,6 +32,27 @@ pub(super) const fn split_links(links: u64) -> (Slot, QueueId) {
 }
 
 impl Image<'_> {
+    /// The content of the image as an index, under a hash key of its own: others may have read that of
+    /// the image. Slots are in ascending order of ids. Cost: a bulk load of all rows.
+    ///
+    /// # Errors
+    ///
+    /// `image-damaged` if the image contradicts itself, `index-full` if it is too large.
+    pub fn to_index(&self) -> Result<Index, Error> {
+        let mut index = Index::new(self.header.dialect, self.bounds());
+        if !index.has_room(self.header.subscriptions, 8 * self.patterns.len()) {
+            return Err(Error::new(ErrorKind::IndexFull));
+        }
+        let (rows, next) = self.subscriptions()?;
+        let patterns: Vec<&str> = rows.iter().map(|row| &*row.pattern).collect();
+        index.insert_all(&patterns, |at| {
+            let row = &rows[at];
+            (row.id, row.queue.as_deref(), row.turn)
+        });
+        index.set_next_id(next);
+        Ok(index)
+    }
+
     /// All subscriptions, in ascending id, and the id of the next one. Cost: the whole image.
     ///
     /// # Errors
@@ -49,7 +71,11 @@ impl Image<'_> {
             let block = rest.get(..words).ok_or_else(damaged)?;
             let pattern: Arc<str> = unpack(block).into();
             check(&pattern, Form::Pattern, self.header.dialect, bounds).map_err(|_| damaged())?;
-            let (mut slot, last, _) = list_ends(block);
+            if block.first() != Some(&header(pattern.as_bytes())) {
+                return Err(damaged());
+            }
+            let (first, last, first_id) = list_ends(block);
+            let mut slot = first;
             loop {
                 let record = self
                     .records
@@ -71,7 +97,7 @@ impl Image<'_> {
                     turn,
                 };
                 // A record in two lists, or twice in one, is damaged.
-                if place.replace(subscription).is_some() {
+                if place.replace(subscription).is_some() || (slot == first && id != first_id) {
                     return Err(damaged());
                 }
                 if next == Slot::NONE && slot == last {
@@ -97,7 +123,7 @@ impl Image<'_> {
         Ok((found, self.header.next_id))
     }
 
-    pub(super) fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
+    fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
         let damaged = || Error::new(ErrorKind::ImageDamaged);
         let mut names = Vec::new();
         let mut rest = self.queue_names;

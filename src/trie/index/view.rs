@@ -2,13 +2,14 @@
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
 
+use std::sync::Arc;
+
 use super::Index;
 use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::node::Node;
-use crate::trie::prefix::sorted_patterns::{SortedPatterns, SortedView};
 use crate::trie::storage::probe_table::Entry;
 use crate::trie::view::View;
 
@@ -67,14 +68,12 @@ impl View for Index {
         self.pattern_addresses().collect()
     }
 
+    fn sorted_patterns(&self) -> (Arc<Vec<BlockAddr>>, usize) {
+        self.sorted.order(self)
+    }
+
     #[inline]
     fn grammar(&self) -> (Dialect, Bounds) {
         (self.dialect, self.bounds)
-    }
-}
-
-impl SortedView for Index {
-    fn sorted(&self) -> &SortedPatterns {
-        &self.sorted
     }
 }

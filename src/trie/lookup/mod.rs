@@ -20,7 +20,7 @@ use super::pattern::packed_pattern::{list_ends, matches};
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
-use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
+use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::address::Slot;
 use crate::trie::view::View;
 use interleaved::Group;
@@ -85,15 +85,6 @@ impl<V: View> Task for MatchInto<'_, V> {
         sort_dedup(found, start);
         Ok(())
     }
-}
-
-/// The packed patterns that match, and what follows each.
-pub(super) fn matching_blocks<'v, V: View>(
-    view: &'v V,
-    subject: &[u8],
-    scratch: &mut Scratch,
-) -> Result<Vec<&'v [u64]>, Error> {
-    Ok(scratch.look_up(Baseline, view, subject)?.collect())
 }
 
 /// Whether any subscription matches. Compares no pattern after the first that does.

@@ -8,12 +8,12 @@
 
 use std::ops::Range;
 
-use super::oldest::{self, First, OldestTree};
+use super::oldest::{self, OldestTree};
 use super::prefixes::{Prefix, Prefixes};
-use super::sorted_patterns::SortedView;
 use crate::error::Error;
 use crate::trie::lookup::{Scratch, match_into};
 use crate::trie::storage::subscriptions::SubscriptionRef;
+use crate::trie::view::View;
 
 /// The subscriptions that match a subject, or the nearest patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ pub(in crate::trie) struct Prepared<'a, V> {
     tree: OldestTree,
 }
 
-impl<'a, V: SortedView> Prepared<'a, V> {
+impl<'a, V: View> Prepared<'a, V> {
     /// Cost: all patterns.
     pub fn new(view: &'a V) -> Self {
         let prefixes = Prefixes::new(view);
@@ -53,13 +53,13 @@ impl<'a, V: SortedView> Prepared<'a, V> {
                 self.tree.select(&self.prefixes, ranges, limit, found);
             });
             scratch.add_work(self.prefixes.work() - before);
-            nearest.into_iter().map(Near::subscription).collect()
+            nearest
         })
     }
 }
 
 /// Explains a subject with up to `limit` nearest patterns.
-pub(in crate::trie) fn explain_once<V: SortedView>(
+pub(in crate::trie) fn explain_once<V: View>(
     view: &V,
     subject: &str,
     limit: usize,
@@ -67,44 +67,16 @@ pub(in crate::trie) fn explain_once<V: SortedView>(
 ) -> Result<Explanation, Error> {
     explain(view, subject, limit, scratch, |scratch| {
         let prefixes = Prefixes::new(view);
-        let nearest = nearest_once(&prefixes, subject, limit, scratch);
-        nearest.into_iter().map(Near::subscription).collect()
+        let nearest = nearest(&prefixes, subject, limit, |ranges, limit, found| {
+            oldest::scan(&prefixes, ranges, limit, found);
+        });
+        scratch.add_work(prefixes.work());
+        nearest
     })
 }
 
-/// One of the nearest patterns.
-#[derive(Clone, Copy)]
-pub(in crate::trie) struct Near {
-    /// Its oldest subscription.
-    pub first: SubscriptionRef,
-    /// Its place in the order.
-    pub place: usize,
-    /// The index of the first token that differs.
-    pub token: usize,
-}
-
-impl Near {
-    const fn subscription(self) -> (SubscriptionRef, usize) {
-        (self.first, self.token)
-    }
-}
-
-/// The nearest patterns of one subject.
-pub(in crate::trie) fn nearest_once<V: SortedView>(
-    prefixes: &Prefixes<'_, V>,
-    subject: &str,
-    limit: usize,
-    scratch: &mut Scratch,
-) -> Vec<Near> {
-    let nearest = nearest(prefixes, subject, limit, |ranges, limit, found| {
-        oldest::scan(prefixes, ranges, limit, found);
-    });
-    scratch.add_work(prefixes.work());
-    nearest
-}
-
 /// The subscriptions that match, or what `nearest` finds if none does.
-fn explain<V: SortedView>(
+fn explain<V: View>(
     view: &V,
     subject: &str,
     limit: usize,
@@ -119,13 +91,14 @@ fn explain<V: SortedView>(
     Ok(explanation)
 }
 
-/// The nearest patterns; `oldest` appends the oldest subscriptions of the patterns in some ranges.
-fn nearest<V: SortedView>(
+/// The oldest subscription of each of the nearest patterns, with the index of the first token that
+/// differs; `oldest` appends the oldest subscriptions of the patterns in some ranges.
+fn nearest<V: View>(
     prefixes: &Prefixes<'_, V>,
     subject: &str,
     limit: usize,
-    oldest: impl Fn(&[Range<usize>], usize, &mut Vec<First>),
-) -> Vec<Near> {
+    oldest: impl Fn(&[Range<usize>], usize, &mut Vec<SubscriptionRef>),
+) -> Vec<(SubscriptionRef, usize)> {
     // The prefixes that agree, by depth, each level in the order of the patterns.
     let mut levels = vec![vec![prefixes.root()]];
     for token in subject.split('.') {
@@ -148,12 +121,7 @@ fn nearest<V: SortedView>(
         found.clear();
         oldest(&ranges, limit - nearest.len(), &mut found);
         let token = levels.len();
-        let near = |&(first, place): &First| Near {
-            first,
-            place,
-            token,
-        };
-        nearest.extend(found.iter().map(near));
+        nearest.extend(found.iter().map(|&first| (first, token)));
         if nearest.len() >= limit {
             break;
         }

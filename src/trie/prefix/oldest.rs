@@ -6,25 +6,23 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::prefixes::Prefixes;
-use super::sorted_patterns::SortedView;
 use crate::trie::pattern::packed_pattern::list_ends;
 use crate::trie::storage::subscriptions::SubscriptionRef;
+use crate::trie::view::View;
 
-/// The first subscription of a pattern, and the place of the pattern in the order.
-pub(super) type First = (SubscriptionRef, usize);
-
-fn first<V: SortedView>(prefixes: &Prefixes<'_, V>, place: usize) -> First {
+/// The oldest subscription of the pattern at a place in the order.
+fn first<V: View>(prefixes: &Prefixes<'_, V>, place: usize) -> SubscriptionRef {
     let (slot, _, id) = list_ends(prefixes.block(place));
-    (SubscriptionRef { id, slot }, place)
+    SubscriptionRef { id, slot }
 }
 
 /// Appends the oldest `limit` subscriptions that are first of a pattern in one of the ranges, in
 /// ascending id. Cost: all these patterns; memory for `limit`.
-pub(super) fn scan<V: SortedView>(
+pub(super) fn scan<V: View>(
     prefixes: &Prefixes<'_, V>,
     ranges: &[Range<usize>],
     limit: usize,
-    found: &mut Vec<First>,
+    found: &mut Vec<SubscriptionRef>,
 ) {
     let start = found.len();
     let mut youngest = None;
@@ -54,10 +52,10 @@ pub(super) struct OldestTree {
 
 impl OldestTree {
     /// Cost: all patterns.
-    pub fn new<V: SortedView>(prefixes: &Prefixes<'_, V>) -> Self {
+    pub fn new<V: View>(prefixes: &Prefixes<'_, V>) -> Self {
         let count = prefixes.root().end;
         let mut smallest = vec![0; count];
-        smallest.extend((0..count).map(|place| first(prefixes, place).0.id));
+        smallest.extend((0..count).map(|place| first(prefixes, place).id));
         for node in (1..count).rev() {
             smallest[node] = smallest[2 * node].min(smallest[2 * node + 1]);
         }
@@ -65,12 +63,12 @@ impl OldestTree {
     }
 
     /// As [`scan`]. Cost: logarithmic in the number of patterns, for each range and each result.
-    pub fn select<V: SortedView>(
+    pub fn select<V: View>(
         &self,
         prefixes: &Prefixes<'_, V>,
         ranges: &[Range<usize>],
         limit: usize,
-        found: &mut Vec<First>,
+        found: &mut Vec<SubscriptionRef>,
     ) {
         let mut open = BinaryHeap::new();
         let mut add = |node: usize| open.push(Reverse((self.smallest[node], node)));

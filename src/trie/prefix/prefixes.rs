@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::sorted_patterns::{SortedView, first_token, rank};
+use super::sorted_patterns::{first_token, rank};
 use crate::trie::address::BlockAddr;
 use crate::trie::pattern::packed_pattern::text;
+use crate::trie::view::View;
 
 /// The patterns of an index or an image, by prefix.
 pub(in crate::trie) struct Prefixes<'a, V> {
@@ -36,10 +37,10 @@ impl Prefix {
     }
 }
 
-impl<'a, V: SortedView> Prefixes<'a, V> {
+impl<'a, V: View> Prefixes<'a, V> {
     /// Sorts the patterns, unless an earlier query has.
     pub fn new(view: &'a V) -> Self {
-        let (order, work) = view.sorted().order(view);
+        let (order, work) = view.sorted_patterns();
         Self {
             view,
             order,

@@ -1,13 +1,13 @@
-//! Queries by pattern: which patterns have a subject in common with a query, are covered by it, or equal it.
+//! Queries by pattern: which patterns have a subject in common with a query, or are covered by it.
 
 use super::prefixes::{Prefix, Prefixes};
-use super::sorted_patterns::SortedView;
 use crate::error::Error;
 use crate::grammar::{Form, check};
+use crate::trie::view::View;
 
 /// The packed patterns that have a relation to the query, and how many prefixes and patterns were
 /// visited.
-pub(in crate::trie) fn query_blocks<'a, V: SortedView>(
+pub(in crate::trie) fn query_blocks<'a, V: View>(
     view: &'a V,
     query: &str,
     relation: Relation,
@@ -38,8 +38,6 @@ pub(in crate::trie) enum Relation {
     Overlap,
     /// The query covers the pattern.
     Cover,
-    /// They are equal.
-    Equal,
 }
 
 struct PrefixSearch<'a, 'q, V> {
@@ -52,7 +50,7 @@ struct PrefixSearch<'a, 'q, V> {
     work: usize,
 }
 
-impl<V: SortedView> PrefixSearch<'_, '_, V> {
+impl<V: View> PrefixSearch<'_, '_, V> {
     fn run(&mut self) {
         let overlap = self.relation == Relation::Overlap;
         let mut pending = vec![(self.prefixes.root(), 0)];
@@ -67,7 +65,7 @@ impl<V: SortedView> PrefixSearch<'_, '_, V> {
                 // The `>` of a pattern takes this token of the query and all that follow.
                 self.add(place);
             }
-            if token == "*" && self.relation != Relation::Equal {
+            if token == "*" {
                 let children = self.prefixes.children(prefix);
                 let children = children.filter(|child| Some(child.start) != tail);
                 pending.extend(children.map(|child| (child, depth + 1)));
@@ -93,11 +91,6 @@ impl<V: SortedView> PrefixSearch<'_, '_, V> {
         match (self.prefixes.exact(prefix), self.tail) {
             (Some(place), false) => self.add(place),
             (None, false) => {}
-            (_, true) if self.relation == Relation::Equal => {
-                if let Some(place) = self.prefixes.tail(prefix) {
-                    self.add(place);
-                }
-            }
             (exact, true) => {
                 let start = prefix.start + usize::from(exact.is_some());
                 (start..prefix.end).for_each(|place| self.add(place));

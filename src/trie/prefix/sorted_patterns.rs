@@ -15,12 +15,6 @@ use crate::trie::address::BlockAddr;
 use crate::trie::pattern::packed_pattern::text;
 use crate::trie::view::View;
 
-/// A view whose patterns have an order.
-pub(in crate::trie) trait SortedView: View {
-    /// The order of the patterns.
-    fn sorted(&self) -> &SortedPatterns;
-}
-
 /// After this many changes, and as many as there are patterns, the next query sorts all patterns
 /// again instead of merging. Lower sorts small indexes more often, higher keeps a longer list of
 /// changes; no record compares values.

@@ -63,13 +63,6 @@ impl QueueNames {
         id
     }
 
-    /// Counts one member more of a name that has members; none without a name.
-    pub fn add_member(&mut self, id: QueueId) {
-        if let Some(name) = self.names.get_mut(id.0 as usize) {
-            name.members += 1;
-        }
-    }
-
     /// Counts one member less; the last one frees the name.
     pub fn release(&mut self, id: QueueId) {
         let Some(name) = self.names.get_mut(id.0 as usize) else {

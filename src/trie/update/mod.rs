@@ -9,7 +9,6 @@ mod random_sample;
 pub(super) mod remove;
 pub(super) mod select_positions;
 mod unwind;
-mod whole;
 
 use super::hash::NodeKey;
 use super::node::Node;

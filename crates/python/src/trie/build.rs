@@ -141,7 +141,6 @@ impl StateBuilder {
         let found = state.index.subscriptions();
         state.singles = found.iter().map(single).collect::<PyResult<_>>()?;
         state.handles.resize_with(found.len(), HandleCell::new);
-        state.shared_handles.push(image.handles.clone());
         Ok(state)
     }
 }

@@ -1,9 +1,9 @@
 //! Entries for the methods that are called most, which replace those of `#[pymethods]` in the type.
 //!
 //! Contains `unsafe` code: a method descriptor is made by hand with the stable ABI. It handles the
-//! usual call, one positional `str` that is valid, and calls the method of `#[pymethods]` for all
-//! else: keywords, errors, images, panics. So the two have one meaning, and a call without any of
-//! these costs about 20 ns less. An entry that takes no keywords would save one nanosecond more.
+//! usual call, one positional `str`, and calls the method of `#[pymethods]` for all else: keywords,
+//! other types, panics. So the two have one meaning, and a call without any of these costs about 20 ns
+//! less. An entry that takes no keywords would save one nanosecond more.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_int};
@@ -15,10 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::scratch::with_scratch;
 use super::subject_trie::SubjectTrie;
-use subtrie::error::Error;
-use subtrie::trie::{Index, Scratch, SubscriptionRef};
 
 /// A method: its name, its place in `ORIGINALS`, and the entry.
 type Entry = unsafe extern "C" fn(
@@ -66,8 +63,8 @@ pub fn register(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Answers the usual call by `look_up`, which returns a new reference or `None`; all else by the
-/// original method.
+/// Answers the usual call by `look_up`, which returns a new reference; all else by the original
+/// method.
 ///
 /// # Safety
 ///
@@ -79,7 +76,7 @@ unsafe fn call(
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-    look_up: impl Fn(Python<'_>, &SubjectTrie, &str) -> Option<*mut ffi::PyObject>,
+    look_up: impl Fn(Python<'_>, &SubjectTrie, &str) -> PyResult<*mut ffi::PyObject>,
 ) -> *mut ffi::PyObject {
     if count == 1 && names.is_null() {
         // A panic must not leave the function; the original method panics again and reports it.
@@ -113,7 +110,10 @@ unsafe fn call(
                 let bytes = std::slice::from_raw_parts(bytes.cast(), length.unsigned_abs());
                 std::str::from_utf8_unchecked(bytes)
             };
-            look_up(py, trie.get(), text)
+            Some(look_up(py, trie.get(), text).unwrap_or_else(|error| {
+                error.restore(py);
+                ptr::null_mut()
+            }))
         }));
         if let Ok(Some(found)) = found {
             return found;
@@ -170,46 +170,15 @@ unsafe fn call_original(
     })
 }
 
-/// The result of a lookup whose values are returned.
-#[inline]
-fn values(
-    py: Python<'_>,
-    trie: &SubjectTrie,
-    text: &str,
-    look_up: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
-) -> Option<*mut ffi::PyObject> {
-    with_scratch(py, |scratch| {
-        let single = trie.state.read(py, |state| {
-            if state.image.is_some() {
-                return None;
-            }
-            let found = &mut scratch.found;
-            look_up(&state.index, text, &mut scratch.lookup, found).ok()?;
-            if let [one] = found[..] {
-                let single = state.single(one)?.as_ptr();
-                // SAFETY: the GIL is held, and the state holds a reference.
-                unsafe { ffi::Py_INCREF(single) };
-                return Some(single);
-            }
-            scratch.objects.extend(state.values(py, found));
-            Some(ptr::null_mut())
-        })?;
-        if !single.is_null() {
-            return Some(single);
-        }
-        let values = PyTuple::new(py, scratch.objects.drain(..));
-        Some(values.ok()?.into_ptr())
-    })
-}
-
 unsafe extern "C" fn match_(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let look_up =
-        |py: Python<'_>, trie: &SubjectTrie, text: &str| values(py, trie, text, Index::match_into);
+    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        trie.matched(py, text).map(Bound::into_ptr)
+    };
     // SAFETY: called by the interpreter.
     unsafe { call(0, slf, args, count, names, look_up) }
 }
@@ -220,28 +189,11 @@ unsafe extern "C" fn select(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let look_up =
-        |py: Python<'_>, trie: &SubjectTrie, text: &str| values(py, trie, text, Index::select_into);
+    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        trie.selected(py, text).map(Bound::into_ptr)
+    };
     // SAFETY: called by the interpreter.
     unsafe { call(1, slf, args, count, names, look_up) }
-}
-
-/// The result of a lookup that returns no values, made by `convert`.
-#[inline]
-fn answer<R>(
-    py: Python<'_>,
-    trie: &SubjectTrie,
-    text: &str,
-    look_up: impl Fn(&Index, &str, &mut Scratch) -> Result<R, Error>,
-    convert: impl FnOnce(R) -> *mut ffi::PyObject,
-) -> Option<*mut ffi::PyObject> {
-    let found = with_scratch(py, |scratch| {
-        trie.state.read(py, |state| {
-            let live = state.image.is_none();
-            live.then(|| look_up(&state.index, text, &mut scratch.lookup).ok())
-        })
-    });
-    found.flatten().map(convert)
 }
 
 unsafe extern "C" fn count(
@@ -251,9 +203,9 @@ unsafe extern "C" fn count(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        let count = trie.counted(py, text)?;
         // SAFETY: the GIL is held.
-        let convert = |count| unsafe { ffi::PyLong_FromSize_t(count) };
-        answer(py, trie, text, Index::count, convert)
+        Ok(unsafe { ffi::PyLong_FromSize_t(count) })
     };
     // SAFETY: called by the interpreter.
     unsafe { call(2, slf, args, count, names, look_up) }
@@ -266,9 +218,9 @@ unsafe extern "C" fn has_interest(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        let found = trie.is_heard(py, text)?;
         // SAFETY: the GIL is held.
-        let convert = |found: bool| unsafe { ffi::PyBool_FromLong(found.into()) };
-        answer(py, trie, text, Index::has_interest, convert)
+        Ok(unsafe { ffi::PyBool_FromLong(found.into()) })
     };
     // SAFETY: called by the interpreter.
     unsafe { call(3, slf, args, count, names, look_up) }

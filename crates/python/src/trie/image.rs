@@ -1,18 +1,15 @@
 //! The image behind a `SubjectTrie` that was opened from bytes: looked up in place, until the first
 //! change.
 
-use std::sync::Arc;
-
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyTuple};
 
-use super::shared_handles::SharedHandles;
 use crate::buffer::Bytes;
 use crate::errors::{ErrorClass, exception_about};
 use subtrie::error::Error;
 use subtrie::grammar::{BoundsOverride, Dialect};
-use subtrie::trie::{Image, ImageCache, ImageHeader, Index, Scratch, SubscriptionRef, as_words};
+use subtrie::trie::{Image, ImageHeader, Index, SubscriptionRef, as_words};
 
 /// The values of the subscriptions of an image.
 pub struct ImageValues {
@@ -28,11 +25,30 @@ impl ImageValues {
     }
 
     /// The value of a subscription.
+    #[inline]
     pub fn get<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-        match &self.given {
-            Some(values) => values.bind(py).get_item(id),
-            None => Ok(id.into_pyobject(py)?.into_any()),
+        let Some(values) = &self.given else {
+            return Ok(id.into_pyobject(py)?.into_any());
+        };
+        let values = values.bind(py);
+        // A list, as values usually are, needs no number object.
+        if let (Ok(list), Ok(place)) = (values.cast_exact::<PyList>(), usize::try_from(id)) {
+            return list.get_item(place);
         }
+        values.get_item(id)
+    }
+
+    /// The values of several subscriptions.
+    pub fn of<'py>(
+        &self,
+        py: Python<'py>,
+        found: &[SubscriptionRef],
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        if let [one] = found {
+            return PyTuple::new(py, [self.get(py, one.id)?]);
+        }
+        let values = found.iter().map(|found| self.get(py, found.id));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 
     pub fn clone_ref(&self, py: Python<'_>) -> Self {
@@ -54,11 +70,7 @@ pub struct OpenedImage {
     /// The words, if the bytes are not aligned.
     copy: Option<Vec<u64>>,
     header: ImageHeader,
-    /// The order of patterns that queries keep.
-    cache: ImageCache,
     pub values: ImageValues,
-    /// The handles that queries made, which the index of the first change has as well.
-    pub handles: Arc<SharedHandles>,
 }
 
 impl OpenedImage {
@@ -84,12 +96,10 @@ impl OpenedImage {
             bytes,
             copy,
             header,
-            cache: ImageCache::default(),
             values: ImageValues {
                 next_id,
                 given: values,
             },
-            handles: Arc::new(SharedHandles::new(0..next_id)),
         })
     }
 
@@ -110,31 +120,14 @@ impl OpenedImage {
 
     /// Calls `read` with the image.
     pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> R {
-        read(&Image::with_cache(&self.words(), &self.header, &self.cache))
+        read(&Image::with_header(&self.words(), &self.header))
     }
 
-    /// The index that takes over its tables, made without the GIL.
+    /// The index of its content, made without the GIL.
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     pub fn to_index(&self, py: Python<'_>) -> PyResult<Index> {
         let index = py.detach(|| self.read(|image| image.to_index()));
         index.map_err(|error| image_error(py, &error))
-    }
-
-    /// The values of the subscriptions that match a subject.
-    pub fn matched<'py>(
-        &self,
-        py: Python<'py>,
-        subject: &str,
-        scratch: &mut Scratch,
-        found: &mut Vec<SubscriptionRef>,
-    ) -> PyResult<Result<Bound<'py, PyTuple>, Error>> {
-        found.clear();
-        let done = self.read(|image| image.match_into(subject, scratch, found));
-        if let Err(error) = done {
-            return Ok(Err(error));
-        }
-        let values = found.iter().map(|found| self.values.get(py, found.id));
-        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?).map(Ok)
     }
 }
 

@@ -17,9 +17,9 @@ use super::pickle;
 use super::scratch::LookupScratch;
 use super::shared_names::shared;
 use super::state::{HandleCell, State, replace};
-use super::subject_trie::{SubjectTrie, look_up};
+use super::subject_trie::{SubjectTrie, subject_text};
 use super::subscription::Subscription;
-use crate::args::{Limit, Threads, bound, dialect, text};
+use crate::args::{Limit, Threads, bound, dialect};
 use crate::display::shown;
 use crate::errors::{ErrorClass, exception, type_error};
 use subtrie::trie::{Index, Scratch, SubscriptionRef};
@@ -142,7 +142,6 @@ impl SubjectTrie {
     fn clear(&self, py: Python<'_>) {
         let clear = |state: &mut State| state.clear(py, &self.retained);
         let removed = self.state.write(py, clear);
-        self.is_image.store(false, Ordering::Release);
         drop(removed); // after the lock
     }
 
@@ -150,28 +149,21 @@ impl SubjectTrie {
     /// insertion.
     #[pyo3(name = "match")]
     fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.matched(subject, Index::match_into)
+        self.matched(subject.py(), subject_text(subject)?)
     }
 
     fn __call__<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.matched(subject, Index::match_into)
+        self.matched(subject.py(), subject_text(subject)?)
     }
 
     /// Return the subscriptions that match, in order of insertion.
     fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
-        if let Some(image) = self.image(py) {
-            let text = text(subject, "subject", ErrorClass::Subject)?;
-            return image.query(py, self.builder, (ErrorClass::Subject, text), |image| {
-                image.subscriptions_of(text, &mut Scratch::default())
-            });
-        }
-        let handles = look_up(subject, |scratch, text| {
-            self.state.read(py, |state| {
-                let LookupScratch { lookup, found, .. } = scratch;
-                state.index.match_into(text, lookup, found)?;
-                Ok(state.handles(py, found))
-            })
+        let text = subject_text(subject)?;
+        self.ensure_index(py)?;
+        let handles = self.look_up(py, text, |state, LookupScratch { lookup, found, .. }| {
+            state.index.match_into(text, lookup, found)?;
+            Ok(state.handles(py, found))
         })?;
         PyTuple::new(py, self.made(py, handles, &mut Patterns::new())?)
     }
@@ -180,20 +172,18 @@ impl SubjectTrie {
     /// and one of each queue group, in turn.
     // A19.
     fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.ensure_index(subject.py())?;
-        self.matched(subject, Index::select_into)
+        self.selected(subject.py(), subject_text(subject)?)
     }
 
     /// Return the values that match: those without a queue, and those of each queue group.
     // A18.
     fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
+        let text = subject_text(subject)?;
         self.ensure_index(py)?;
-        let (plain, queues) = look_up(subject, |scratch, text| {
-            self.state.read(py, |state| {
-                let groups = state.index.groups(text, &mut scratch.lookup)?;
-                Ok(state.group_values(py, &groups))
-            })
+        let (plain, queues) = self.look_up(py, text, |state, scratch| {
+            let groups = state.index.groups(text, &mut scratch.lookup)?;
+            Ok(state.group_values(py, &groups))
         })?;
         let mapping = PyDict::new(py);
         for (name, members) in queues {
@@ -217,38 +207,22 @@ impl SubjectTrie {
 
     /// Return whether any subscription matches.
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = subject.py();
-        look_up(subject, |scratch, text| {
-            self.state.read(py, |state| match &state.image {
-                Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup)),
-                None => state.index.has_interest(text, &mut scratch.lookup),
-            })
-        })
+        self.is_heard(subject.py(), subject_text(subject)?)
     }
 
     /// Return how many subscriptions match, with or without a queue.
     fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let py = subject.py();
-        look_up(subject, |scratch, text| {
-            self.state.read(py, |state| match &state.image {
-                Some(image) => image.read(|image| image.count(text, &mut scratch.lookup)),
-                None => state.index.count(text, &mut scratch.lookup),
-            })
-        })
+        self.counted(subject.py(), subject_text(subject)?)
     }
 
     /// Return the subscriptions whose pattern has a subject in common with `pattern`.
     fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-        self.query(pattern, Index::matching, |image, text| image.matching(text))
+        self.query(pattern, Index::matching)
     }
 
     /// Return the subscriptions whose pattern matches only subjects that `pattern` matches.
     fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-        self.query(pattern, Index::covered_by, |image, text| {
-            image.covered_by(text)
-        })
+        self.query(pattern, Index::covered_by)
     }
 
     /// Explain a subject: the subscriptions that match, or else up to `limit` nearest patterns.
@@ -262,10 +236,7 @@ impl SubjectTrie {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
-        let text = text(subject, "subject", ErrorClass::Subject)?;
-        if let Some(image) = self.image(py) {
-            return image.explain(py, self.builder, text, limit.0);
-        }
+        let text = subject_text(subject)?;
         let answer = self.answer(py, |state| {
             let mut scratch = Scratch::default();
             let explanation = state.index.explain(text, limit.0, &mut scratch)?;
@@ -285,17 +256,15 @@ impl SubjectTrie {
 
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.state.read(py, |state| match &state.image {
-            Some(image) => image.read(|image| image.len()),
-            None => state.index.len(),
-        })
+        let length = |state: &State| state.with_target(|target| target.subscriptions());
+        self.state.read(py, length)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         PyList::new(py, self.all_handles(py)?)?.try_iter()
     }
 
-    fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.contains(key)
     }
 
@@ -338,9 +307,8 @@ impl SubjectTrie {
     /// `bytes` and a read-only memory map are looked up in place; any other buffer is copied, as other
     /// code may write to it. The file of a map must not change. `values` maps ids to values, as a
     /// mapping or a sequence; without it the ids are the values. `verify` compares the checksum of the
-    /// whole image; without it only the header is read. Lookups and queries by pattern read the image
-    /// in place. The first change, `select` and `groups`, an iteration, a drawing and the statistics
-    /// make an index of it.
+    /// whole image; without it only the header is read. `match`, `count`, `has_interest` and
+    /// `match_batch` read the image in place; the first other call makes an index of it.
     #[classmethod]
     #[pyo3(signature = (image, values=None, *, verify=true))]
     fn from_bytes(
@@ -355,7 +323,6 @@ impl SubjectTrie {
         let trie = Self::empty(dialect, given);
         let opened = Arc::new(opened);
         trie.state.write(py, |state| state.image = Some(opened));
-        trie.is_image.store(true, Ordering::Release);
         trie.next_id.store(next, Ordering::Relaxed);
         if !has_table {
             trie.ensure_index(py)?;

@@ -3,7 +3,7 @@
 //! From the bottom up: `shared_names` and `retained_values`; `subscription` and `shared_handles`, the
 //! handles; `image`; `shared_state`, how readers and writers share a state; `state`, the index and its
 //! Python objects; `build`, which validates rows and builds states; `subject_trie`, the class; `handles`,
-//! which makes handles, and `bulk_load`; `matches`, the result of a batch; `query` and `image_queries`,
+//! which makes handles, and `bulk_load`; `matches`, the result of a batch; `query`,
 //! what may take long; and `methods` and `fast_methods`, what Python calls.
 
 mod build;
@@ -12,7 +12,6 @@ mod collector;
 mod fast_methods;
 mod handles;
 mod image;
-mod image_queries;
 mod matches;
 mod methods;
 mod nearest;

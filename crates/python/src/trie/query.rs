@@ -15,7 +15,7 @@ use super::subscription::Subscription;
 use crate::args::text;
 use crate::errors::{ErrorClass, exception};
 use subtrie::error::Error;
-use subtrie::trie::{Image, ImageSubscription, Index, SubscriptionRef};
+use subtrie::trie::{Index, SubscriptionRef};
 
 /// A query of fewer subscriptions keeps the GIL. Lower lets other threads run sooner, higher saves
 /// small indexes a hand-over (some ten microseconds when another thread is waiting).
@@ -105,14 +105,9 @@ impl SubjectTrie {
         &self,
         pattern: &Bound<'py, PyAny>,
         query: fn(&Index, &str) -> Result<Vec<SubscriptionRef>, Error>,
-        in_image: fn(&Image<'_>, &str) -> Result<Vec<ImageSubscription>, Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = pattern.py();
         let text = text(pattern, "pattern", ErrorClass::Pattern)?;
-        if let Some(image) = self.image(py) {
-            let asked = (ErrorClass::Pattern, text);
-            return image.query(py, self.builder, asked, |image| in_image(image, text));
-        }
         let find = |state: &State| query(&state.index, text).map(|found| (found, ()));
         match self.answer(py, find)? {
             Ok((handles, ())) => PyTuple::new(py, handles),
@@ -121,30 +116,20 @@ impl SubjectTrie {
     }
 
     /// Whether a key is a subscription of the index, or the pattern of one.
-    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> bool {
+    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = key.py();
-        let image = self.image(py);
+        self.ensure_index(py)?;
         if let Ok(pattern) = key.cast::<PyString>() {
-            let Ok(pattern) = pattern.to_str() else {
-                return false; // no pattern has characters that UTF-8 does not
-            };
-            return match image {
-                Some(image) => {
-                    py.detach(|| image.read(|image: &Image<'_>| image.contains_pattern(pattern)))
-                }
-                None => self
-                    .state
-                    .read(py, |state| state.index.contains_pattern(pattern)),
-            };
+            // No pattern has characters that UTF-8 does not have.
+            let pattern = pattern.to_str().ok();
+            return Ok(pattern.is_some_and(|pattern| {
+                self.state
+                    .read(py, |state| state.index.contains_pattern(pattern))
+            }));
         }
         let handle = key.cast::<Subscription>().ok();
-        let Some(id) = handle.and_then(|handle| handle.get().id_if_set()) else {
-            return false;
-        };
-        match image {
-            Some(image) => image.handles.get(py, id).is_some_and(|own| own.is(key)),
-            None => self.state.read(py, |state| state.is_handle(py, id, key)),
-        }
+        let id = handle.and_then(|handle| handle.get().id_if_set());
+        Ok(id.is_some_and(|id| self.state.read(py, |state| state.is_handle(py, id, key))))
     }
 
     /// All handles, in ascending id.

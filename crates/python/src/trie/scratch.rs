@@ -8,6 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 
 use pyo3::prelude::*;
 
+use super::image::ImageValues;
 use super::primitives::has_gil;
 use subtrie::trie::{Scratch, SubscriptionRef};
 
@@ -17,6 +18,8 @@ pub struct LookupScratch {
     pub lookup: Scratch,
     pub found: Vec<SubscriptionRef>,
     pub objects: Vec<Py<PyAny>>,
+    /// The values of the image in which the subject was looked up.
+    pub image: Option<ImageValues>,
 }
 
 /// A place that is guarded by the GIL.

@@ -13,7 +13,7 @@ use super::retained_values::RetainedValues;
 use super::shared_handles::SharedHandles;
 use super::shared_state::SharedState;
 use super::subscription::Subscription;
-use subtrie::trie::{Groups, Index, SubscriptionRef};
+use subtrie::trie::{Groups, Index, LookupTarget, SubscriptionRef};
 
 /// A handle that is made when it is asked for.
 pub type HandleCell = OnceLock<Py<Subscription>>;
@@ -57,7 +57,7 @@ pub struct State {
     pub singles: Vec<Py<PyTuple>>,
     /// By slot.
     pub handles: Vec<HandleCell>,
-    /// Handles that copies of the index make as well.
+    /// Handles that copies of the index make as well, by ascending ids.
     pub shared_handles: Vec<Arc<SharedHandles>>,
     /// The image that subjects are looked up in instead, until the first change.
     pub image: Option<Arc<OpenedImage>>,
@@ -71,6 +71,15 @@ impl State {
             handles: Vec::new(),
             shared_handles: Vec::new(),
             image: None,
+        }
+    }
+
+    /// Calls `read` with what subjects are looked up in.
+    #[inline]
+    pub fn with_target<R>(&self, read: impl FnOnce(LookupTarget<'_>) -> R) -> R {
+        match &self.image {
+            None => read(LookupTarget::Index(&self.index)),
+            Some(image) => image.read(|image| read(LookupTarget::Image(image))),
         }
     }
 
@@ -123,6 +132,14 @@ impl State {
 
     /// Lets a copy have the same handles, also those that are not made yet.
     pub fn share_handles(&mut self) {
+        // Handles that no copy shares any more are in the cells of this index.
+        while self
+            .shared_handles
+            .last()
+            .is_some_and(|last| Arc::strong_count(last) == 1)
+        {
+            self.shared_handles.pop();
+        }
         let ids = self.shared_handles.last().map_or(0, |last| last.ids.end)..self.index.next_id();
         let all_made = self.handles.iter().all(|cell| cell.get().is_some());
         if !all_made && !ids.is_empty() {
@@ -132,8 +149,12 @@ impl State {
 
     /// The handles that copies share with the subscription of this id.
     pub fn shared_handles(&self, id: u64) -> Option<&Arc<SharedHandles>> {
-        let mut shared = self.shared_handles.iter();
-        shared.find(|shared| shared.ids.contains(&id))
+        let place = self
+            .shared_handles
+            .partition_point(|shared| shared.ids.end <= id);
+        self.shared_handles
+            .get(place)
+            .filter(|shared| shared.ids.contains(&id))
     }
 
     /// Whether this is the handle of the subscription with its id.

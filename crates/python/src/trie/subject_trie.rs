@@ -1,13 +1,14 @@
 //! The class `SubjectTrie`: its fields, and what several of its methods share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::build::StateBuilder;
+use super::image::OpenedImage;
 use super::retained_values::RetainedValues;
 use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
@@ -17,7 +18,6 @@ use crate::args::text;
 use crate::errors::{ErrorClass, exception};
 use subtrie::error::{Error, ErrorKind};
 use subtrie::grammar::{BoundsOverride, Dialect};
-use subtrie::trie::{Index, Scratch, SubscriptionRef};
 
 /// An index of subscriptions to patterns, looked up by subject.
 ///
@@ -31,8 +31,6 @@ pub struct SubjectTrie {
     pub(super) given: BoundsOverride,
     pub(super) state: SharedState<State>,
     pub(super) next_id: AtomicU64,
-    /// Whether subjects are looked up in an image instead of the index.
-    pub(super) is_image: AtomicBool,
     pub(super) retained: RetainedValues,
 }
 
@@ -45,7 +43,6 @@ impl SubjectTrie {
             given,
             state: SharedState::new(builder.empty()),
             next_id: AtomicU64::new(0),
-            is_image: AtomicBool::new(false),
             retained: RetainedValues::default(),
         }
     }
@@ -122,7 +119,6 @@ impl SubjectTrie {
                 let now = state.image.as_ref();
                 if now.is_some_and(|now| Arc::ptr_eq(now, &image)) {
                     self.next_id.store(next, Ordering::Relaxed);
-                    self.is_image.store(false, Ordering::Release);
                     std::mem::replace(state, fresh)
                 } else {
                     fresh
@@ -138,68 +134,112 @@ impl SubjectTrie {
         let next = fresh.index.next_id();
         drop(replace(py, &self.state, fresh));
         self.next_id.store(next, Ordering::Relaxed);
-        self.is_image.store(false, Ordering::Release);
     }
 
-    /// The values that a lookup finds. A single one is returned in the tuple made when it was added.
+    /// The image in which subjects are looked up; `None` after the first change.
+    pub(super) fn image(&self, py: Python<'_>) -> Option<Arc<OpenedImage>> {
+        self.state.read(py, |state| state.image.clone())
+    }
+
+    /// The values that a lookup finds. A single one of an index is returned in the tuple made when it
+    /// was added.
     #[inline]
-    pub(super) fn matched<'py>(
+    pub(super) fn values<'py>(
         &self,
-        subject: &Bound<'py, PyAny>,
-        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
+        py: Python<'py>,
+        text: &str,
+        look_up: impl Fn(&State, &str, &mut LookupScratch) -> Result<(), Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = subject.py();
-        let text = text(subject, "subject", ErrorClass::Subject)?;
         with_scratch(py, |scratch| {
-            let result = self.state.read(py, |state| {
-                if state.image.is_some() {
+            // No object is made during the read: the collector may run Python code then.
+            let single = self.state.read(py, |state| {
+                look_up(state, text, scratch)?;
+                if let Some(image) = &state.image {
+                    scratch.image = Some(image.values.clone_ref(py));
                     return Ok(None);
                 }
-                let found = &mut scratch.found;
-                lookup(&state.index, text, &mut scratch.lookup, found)?;
-                match found[..] {
-                    [] => Ok(Some(PyTuple::empty(py).unbind())),
-                    [one] => Ok(state.single(one).map(|single| single.clone_ref(py))),
-                    _ => {
-                        scratch.objects.extend(state.values(py, found));
-                        Ok(None)
-                    }
+                if let [one] = scratch.found[..] {
+                    return Ok(state.single(one).map(|single| single.clone_ref(py)));
                 }
+                scratch.objects.extend(state.values(py, &scratch.found));
+                Ok(None)
             });
-            match result {
-                Ok(Some(tuple)) => Ok(tuple.into_bound(py)),
-                Ok(None) if !scratch.objects.is_empty() => {
-                    PyTuple::new(py, scratch.objects.drain(..))
-                }
-                Ok(None) => self.matched_in_image(py, text, scratch),
+            match single {
+                Ok(Some(single)) => Ok(single.into_bound(py)),
+                Ok(None) => match scratch.image.take() {
+                    None => PyTuple::new(py, scratch.objects.drain(..)),
+                    Some(values) => values.of(py, &scratch.found),
+                },
                 Err(error) => Err(exception(py, &error, ErrorClass::Subject, text)),
             }
         })
     }
 
-    #[cold]
-    fn matched_in_image<'py>(
+    /// [`SubjectTrie::values`] of all subscriptions that match.
+    #[inline]
+    pub(super) fn matched<'py>(
         &self,
         py: Python<'py>,
         text: &str,
-        scratch: &mut LookupScratch,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let Some(image) = self.state.read(py, |state| state.image.clone()) else {
-            return Ok(PyTuple::empty(py));
-        };
-        image
-            .matched(py, text, &mut scratch.lookup, &mut scratch.found)?
-            .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
+        self.values(
+            py,
+            text,
+            |state, text, LookupScratch { lookup, found, .. }| {
+                state.with_target(|target| target.match_into(text, lookup, found))
+            },
+        )
+    }
+
+    /// [`SubjectTrie::values`] of those that a broker would deliver to.
+    #[inline]
+    pub(super) fn selected<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        self.ensure_index(py)?;
+        self.values(
+            py,
+            text,
+            |state, text, LookupScratch { lookup, found, .. }| {
+                state.index.select_into(text, lookup, found)
+            },
+        )
+    }
+
+    /// The number of subscriptions that match.
+    #[inline]
+    pub(super) fn counted(&self, py: Python<'_>, text: &str) -> PyResult<usize> {
+        self.look_up(py, text, |state, scratch| {
+            state.with_target(|target| target.count(text, &mut scratch.lookup))
+        })
+    }
+
+    /// Whether any subscription matches.
+    #[inline]
+    pub(super) fn is_heard(&self, py: Python<'_>, text: &str) -> PyResult<bool> {
+        self.look_up(py, text, |state, scratch| {
+            state.with_target(|target| target.has_interest(text, &mut scratch.lookup))
+        })
+    }
+
+    /// Calls `look_up` with the state and scratch memory.
+    #[inline]
+    pub(super) fn look_up<R>(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        look_up: impl FnOnce(&State, &mut LookupScratch) -> Result<R, Error>,
+    ) -> PyResult<R> {
+        with_scratch(py, |scratch| {
+            self.state.read(py, |state| look_up(state, scratch))
+        })
+        .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
     }
 }
 
-/// Calls `look_up` with the text of a subject and scratch memory.
-pub fn look_up<R>(
-    subject: &Bound<'_, PyAny>,
-    look_up: impl FnOnce(&mut LookupScratch, &str) -> Result<R, Error>,
-) -> PyResult<R> {
-    let text = text(subject, "subject", ErrorClass::Subject)?;
-    let py = subject.py();
-    with_scratch(py, |scratch| look_up(scratch, text))
-        .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
+/// The text of a subject.
+pub fn subject_text<'a>(subject: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    text(subject, "subject", ErrorClass::Subject)
 }
