@@ -28,8 +28,6 @@ mod sync {
     pub use crate::gil::RwLockExt;
 }
 
-mod python {
-    pub mod fork {
-        pub use crate::gil::{block_fork, delay_fork};
-    }
+mod fork {
+    pub use crate::gil::{block_fork, delay_fork};
 }

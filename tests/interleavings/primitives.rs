@@ -24,10 +24,6 @@ impl Patience {
     }
 }
 
-pub fn has_gil() -> bool {
-    true
-}
-
 /// A lock for many readers or one writer. That of loom blocks a thread that only tries to take it.
 pub struct RwLock {
     holders: Mutex<Holders>,

@@ -1,11 +1,13 @@
 //! The models.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
 use crate::gil::{Python, attach, fork};
-use crate::shared_state::SharedState;
+use crate::shared_state::{Refused, SharedState};
 
 /// Two parts that only a change in progress makes different. Loom fails if one of them is read during
 /// a change of it.
@@ -55,17 +57,17 @@ impl Model {
     }
 
     fn change_attached(&self, py: Python<'_>) {
-        self.0.write(py, |parts| parts.add());
+        self.0.write(py, |parts| parts.add()).unwrap();
     }
 
     /// Read as a lookup of one subject does.
     fn look_up(&self) -> u32 {
-        attach(|py| self.0.read(py, Parts::read))
+        attach(|py| self.0.read(py, Parts::read).unwrap())
     }
 
     /// Read as a chunk of a batch does.
     fn read_chunk(&self) -> u32 {
-        self.0.read_detached(Parts::read)
+        self.0.read_detached(Parts::read).unwrap()
     }
 }
 
@@ -137,5 +139,51 @@ fn a_fork_finds_no_lock_held() {
         writer.join().unwrap();
         batch.join().unwrap();
         assert_eq!(model.look_up(), 2);
+    });
+}
+
+/// A change that panics between its two parts: no reader sees half of it, before or after.
+#[test]
+fn a_change_that_panics_poisons_the_state_until_it_is_replaced() {
+    every_order(|| {
+        let model = Model::start();
+        let batch = model.spawn(|model| {
+            let seen = model.0.read_detached(Parts::read);
+            assert!(matches!(seen, Ok(0 | 5) | Err(Refused::Poisoned)));
+        });
+        attach(|py| {
+            let half = |parts: &mut Parts| {
+                // SAFETY: loom checks the access.
+                parts.one.with_mut(|at| unsafe { *at += 1 });
+                std::panic::resume_unwind(Box::new("half of a change"));
+            };
+            let change = AssertUnwindSafe(|| model.0.write(py, half));
+            assert!(catch_unwind(change).is_err());
+            assert_eq!(model.0.read(py, Parts::read), Err(Refused::Poisoned));
+            assert_eq!(model.0.write(py, |_| ()), Err(Refused::Poisoned));
+            let replaced = model.0.replace(py, |parts, is_poisoned| {
+                // SAFETY: loom checks both accesses.
+                parts.one.with_mut(|at| unsafe { *at = 5 });
+                parts.other.with_mut(|at| unsafe { *at = 5 });
+                is_poisoned
+            });
+            assert_eq!(replaced, Ok(true));
+            assert_eq!(model.0.read(py, Parts::read), Ok(5));
+        });
+        batch.join().unwrap();
+    });
+}
+
+#[test]
+fn a_change_during_a_read_is_refused() {
+    every_order(|| {
+        let model = Model::start();
+        attach(|py| {
+            let inner = model.0.read(py, |_| model.0.write(py, |_| ()));
+            assert_eq!(inner, Ok(Err(Refused::InUse)));
+            let inner = model.0.write(py, |_| model.0.read(py, |_| ()));
+            assert_eq!(inner, Ok(Err(Refused::InUse)));
+            assert_eq!(model.0.replace(py, |_, is_poisoned| is_poisoned), Ok(false));
+        });
     });
 }

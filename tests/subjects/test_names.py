@@ -294,3 +294,12 @@ def test_every_subject_of_the_strict_dialect_is_one_of_adr6(text):
     with pytest.raises(subtrie.SubjectError) as caught:
         subtrie.Subject(text)
     assert report.position == caught.value.position
+
+
+@pytest.mark.parametrize("text", ["valid", "not valid", ""])
+def test_a_report_has_the_hash_of_an_equal_one(engine, text):
+    """Python 3.14 keeps the hash in a tuple, also if its constructor did not make it."""
+    report = engine.check_name(text, "stream")
+    made = type(report)(*report)
+    assert (made, hash(made)) == (report, hash(report))
+    assert {made: "found"}[report] == "found"

@@ -20,6 +20,6 @@ mod texts;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
-pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};
+pub use matches::{BatchError, ColumnMatches, LookupSource, Offsets, match_columns};
 pub use nearest::{NearestPatterns, nearest_columns};
 pub use texts::{Last, NULL, Texts, valid};

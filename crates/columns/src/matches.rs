@@ -1,5 +1,6 @@
 //! Matching of a column of subjects against an index.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::ops::Range;
 use std::thread;
@@ -12,13 +13,23 @@ use subtrie::trie::{BatchMatches, Index, LookupTarget, Scratch};
 /// An index that a batch is matched against, a chunk at a time, so that changes can be made between
 /// two chunks.
 pub trait LookupSource: Sync {
+    /// The reason for which the index cannot be read.
+    type Refused: Send;
+
     /// Call `work` with read access to the index.
-    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>));
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be read; `work` is not called then.
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) -> Result<(), Self::Refused>;
 }
 
 impl LookupSource for Index {
-    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
+    type Refused = Infallible;
+
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) -> Result<(), Infallible> {
         work(LookupTarget::Index(self));
+        Ok(())
     }
 }
 
@@ -42,17 +53,31 @@ pub enum Offsets {
     Long(Vec<i64>),
 }
 
-/// The id of a subscription exceeds int32.
+/// The reason for which a batch has no result.
 #[derive(Debug)]
-pub struct IdTooLarge;
+pub enum BatchError<R> {
+    /// The id of a subscription exceeds int32.
+    IdTooLarge,
+    /// The index cannot be read.
+    Refused(R),
+}
 
-impl fmt::Display for IdTooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the id of a subscription exceeds int32")
+impl<R> From<R> for BatchError<R> {
+    fn from(refused: R) -> Self {
+        Self::Refused(refused)
     }
 }
 
-impl std::error::Error for IdTooLarge {}
+impl<R: fmt::Display> fmt::Display for BatchError<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IdTooLarge => f.write_str("the id of a subscription exceeds int32"),
+            Self::Refused(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl<R: fmt::Debug + fmt::Display> std::error::Error for BatchError<R> {}
 
 /// Maximum number of threads: more than the cores of usual machines; a larger value costs memory, and
 /// the system can fail to start them.
@@ -74,7 +99,7 @@ const CHUNK: usize = 256;
 ///
 /// # Errors
 ///
-/// [`IdTooLarge`] if the id of a match exceeds int32.
+/// The id of a match exceeds int32, or the index cannot be read.
 ///
 /// # Examples
 ///
@@ -91,14 +116,18 @@ const CHUNK: usize = 256;
 /// assert_eq!((found.rows, found.valid.as_slice()), (2, &[0b01][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn match_columns(
-    source: &impl LookupSource,
+pub fn match_columns<S: LookupSource>(
+    source: &S,
     columns: &[Column],
     threads: usize,
-) -> Result<ColumnMatches, IdTooLarge> {
+) -> Result<ColumnMatches, BatchError<S::Refused>> {
     let mut rows = RowBuilder::default();
     for column in columns {
-        rows.add(column, match_values(source, column, threads))?;
+        let matches = match_values(source, column, threads)?;
+        if matches.ranges.iter().any(|range| range.too_large) {
+            return Err(BatchError::IdTooLarge);
+        }
+        rows.add(column, matches);
     }
     Ok(rows.finish())
 }
@@ -109,7 +138,11 @@ struct ValueMatches {
     ranges: Vec<BatchMatches>,
 }
 
-fn match_values(source: &impl LookupSource, column: &Column, threads: usize) -> ValueMatches {
+fn match_values<S: LookupSource>(
+    source: &S,
+    column: &Column,
+    threads: usize,
+) -> Result<ValueMatches, S::Refused> {
     let values = column.value_count();
     let values_per_range = values
         .div_ceil(threads.clamp(1, MAX_THREADS))
@@ -119,7 +152,7 @@ fn match_values(source: &impl LookupSource, column: &Column, threads: usize) -> 
     let starts: Vec<usize> = (0..values).step_by(values_per_range).collect();
     let ranges = match starts.split_first() {
         None => Vec::new(),
-        Some((&first, [])) => vec![work(first)],
+        Some((&first, [])) => vec![work(first)?],
         Some((&first, others)) => thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter()
@@ -128,23 +161,28 @@ fn match_values(source: &impl LookupSource, column: &Column, threads: usize) -> 
                     (start, thread.ok())
                 })
                 .collect();
-            let mut ranges = vec![work(first)];
             // The range of a thread that did not start, or panicked, is matched here.
-            ranges.extend(others.into_iter().map(|(start, thread)| {
+            let others = others.into_iter().map(|(start, thread)| {
                 thread
                     .and_then(|thread| thread.join().ok())
                     .unwrap_or_else(|| work(start))
-            }));
-            ranges
-        }),
+            });
+            std::iter::once_with(|| work(first))
+                .chain(others)
+                .collect::<Result<_, _>>()
+        })?,
     };
-    ValueMatches {
+    Ok(ValueMatches {
         values_per_range,
         ranges,
-    }
+    })
 }
 
-fn match_range(source: &impl LookupSource, column: &Column, values: Range<usize>) -> BatchMatches {
+fn match_range<S: LookupSource>(
+    source: &S,
+    column: &Column,
+    values: Range<usize>,
+) -> Result<BatchMatches, S::Refused> {
     let mut batch = BatchMatches::default();
     batch.ids.reserve(values.len());
     batch.ends.reserve(values.len());
@@ -157,9 +195,9 @@ fn match_range(source: &impl LookupSource, column: &Column, values: Range<usize>
         source.with_target(&mut |target| {
             let texts = chunk.clone().map(|value| column.bytes(value));
             target.match_batch(texts, &mut scratch, &mut batch);
-        });
+        })?;
     }
-    batch
+    Ok(batch)
 }
 
 /// The result as it grows, row by row.
@@ -178,10 +216,7 @@ impl RowBuilder {
             values_per_range,
             ranges,
         }: ValueMatches,
-    ) -> Result<(), IdTooLarge> {
-        if ranges.iter().any(|range| range.too_large) {
-            return Err(IdTooLarge);
-        }
+    ) {
         if column.is_plain() {
             // Values are rows: whole ranges follow one another.
             for range in ranges {
@@ -194,7 +229,7 @@ impl RowBuilder {
                 self.ends.extend(range.ends.iter().map(|end| before + end));
                 self.valid.extend_from_slice(&range.valid);
             }
-            return Ok(());
+            return;
         }
         for row in 0..column.len() {
             let found = column.key(row).and_then(|value| {
@@ -212,7 +247,6 @@ impl RowBuilder {
             self.ends.push(self.ids.len());
             self.valid.push(found.is_some());
         }
-        Ok(())
     }
 
     fn finish(self) -> ColumnMatches {

@@ -3,7 +3,7 @@
 use std::str;
 
 use super::Column;
-use super::matches::{IdTooLarge, LookupSource};
+use super::matches::{BatchError, LookupSource};
 use subtrie::trie::Scratch;
 
 /// The nearest pattern of each row, and the first token that differs; -1 if there is none.
@@ -22,11 +22,11 @@ pub struct NearestPatterns {
 ///
 /// # Errors
 ///
-/// [`IdTooLarge`] if the id of a subscription exceeds int32.
-pub fn nearest_columns(
-    source: &impl LookupSource,
+/// The id of a subscription exceeds int32, or the index cannot be read.
+pub fn nearest_columns<S: LookupSource>(
+    source: &S,
     columns: &[Column],
-) -> Result<NearestPatterns, IdTooLarge> {
+) -> Result<NearestPatterns, BatchError<S::Refused>> {
     let mut found = NearestPatterns::default();
     let mut too_large = false;
     source.with_target(&mut |target| {
@@ -51,9 +51,9 @@ pub fn nearest_columns(
                 found.differs_at.push(token);
             }
         }
-    });
+    })?;
     if too_large {
-        Err(IdTooLarge)
+        Err(BatchError::IdTooLarge)
     } else {
         Ok(found)
     }

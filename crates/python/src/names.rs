@@ -1,14 +1,9 @@
 //! Bindings of `grammar::check_name`: the `NameReport` that both engines return.
-//!
-//! Contains `unsafe` code: the report is a named tuple, whose constructor is Python code that takes
-//! longer than the validation of a name, so the tuple is filled here.
-#![allow(unsafe_code)]
 
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyString, PyTuple};
 use subtrie::ErrorKind;
 
 use super::errors::type_error;
@@ -25,6 +20,7 @@ pub fn check_name<'py>(
     windows: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = text.py();
     let Ok(string) = text.cast::<PyString>() else {
         return Err(type_error(text, "text", "str"));
@@ -85,33 +81,13 @@ pub fn check_name<'py>(
         reason,
         position,
     ];
+    // The constructor of a named tuple is Python code that takes longer than the validation of a name;
+    // that of `tuple` also fills what a version of Python keeps beside the items.
     let class = REPORT.import(py, "subtrie.names", "NameReport")?;
-    new_tuple(class.cast::<PyType>()?, parts)
-}
-
-/// Create a tuple of a subclass, as `tuple.__new__(class, items)` does.
-fn new_tuple<'py>(
-    class: &Bound<'py, PyType>,
-    items: [Bound<'py, PyAny>; 7],
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
-    if !class.is_subclass_of::<PyTuple>()? {
-        return Err(type_error(class, "NameReport", "a tuple"));
-    }
-    // SAFETY: this is how `tuple` itself creates one of a subclass: allocate it for the number of
-    // items, then set each while there is no other reference to it. `PyTuple_SetItem` takes ownership
-    // of the item, and fails if the object is not a tuple or the index is out of range.
-    unsafe {
-        let size = ffi::Py_ssize_t::try_from(items.len())?;
-        let allocated = ffi::PyType_GenericAlloc(class.as_type_ptr(), size);
-        let tuple = Bound::from_owned_ptr_or_err(py, allocated)?;
-        for (index, item) in (0..).zip(items) {
-            if ffi::PyTuple_SetItem(tuple.as_ptr(), index, item.into_ptr()) != 0 {
-                return Err(PyErr::fetch(py));
-            }
-        }
-        Ok(tuple)
-    }
+    let new = NEW.get_or_try_init(py, || -> PyResult<_> {
+        Ok(py.get_type::<PyTuple>().getattr("__new__")?.unbind())
+    })?;
+    new.bind(py).call1((class, PyTuple::new(py, parts)?))
 }
 
 /// Borrow the text of an option; a lone surrogate becomes a text that is not a valid option.

@@ -53,14 +53,16 @@ impl Index {
             .entries()
             .map(|[key, node]| [key, moved_node(Node(node)).0])
             .collect();
-        let (table, homes) = image_of_table(&entries);
+        let table = image_of_table(&entries);
+        let has_table = table.is_some();
+        let (table, homes) = table.unwrap_or_default();
         let (records, queue_names) = self.image_of_records(&order, moved);
         // The largest number says that no bound was given.
         let bound = |given: Option<u64>| given.map_or(ABSENT, |bound| bound.min(ABSENT - 1));
         let mut header = [0; HEADER];
         header[0] = MAGIC;
         header[word::VERSION] = VERSION;
-        header[word::FLAGS] = TABLE
+        header[word::FLAGS] = (u64::from(has_table) * TABLE)
             | (u64::from(self.hasher.strong) * STRONG)
             | (u64::from(self.dialect == Dialect::Server) * SERVER);
         header[word::HASH_KEY] = self.hasher.first;
@@ -146,9 +148,10 @@ impl Index {
     }
 }
 
-/// The hash table of all entries, each less than [`MAX_PROBE`] positions from its home.
+/// The hash table of all entries, each less than [`MAX_PROBE`] positions from its home, and the number
+/// of homes; `None` if keys crowd so much that there is none of a reasonable size.
 #[allow(clippy::cast_possible_truncation)] // below 2^32
-fn image_of_table(entries: &[Entry]) -> (Vec<u64>, u64) {
+fn image_of_table(entries: &[Entry]) -> Option<(Vec<u64>, u64)> {
     let mut homes = (entries.len() as u64 * 3 / 2).max(1);
     loop {
         let mut table = Vec::with_capacity(homes as usize * 2);
@@ -161,9 +164,25 @@ fn image_of_table(entries: &[Entry]) -> (Vec<u64>, u64) {
             longest = longest.max(table.len() / 2 - home);
             table.extend([key, node]);
         }
-        if longest < MAX_PROBE || homes > 16 * entries.len() as u64 + 1024 {
-            return (table, homes);
+        if longest < MAX_PROBE {
+            return Some((table, homes));
+        }
+        if homes > 16 * entries.len() as u64 + 1024 {
+            return None;
         }
         homes *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_PROBE, image_of_table};
+
+    /// Readers look no further than `MAX_PROBE`, so a table that needs more is left out.
+    #[test]
+    fn keys_that_crowd_more_than_readers_look_have_no_table() {
+        let crowded = |count: u64| -> Vec<_> { (0..count).map(|n| [(1 << 40) + n, 2]).collect() };
+        assert!(image_of_table(&crowded(MAX_PROBE as u64)).is_some());
+        assert!(image_of_table(&crowded(MAX_PROBE as u64 + 1)).is_none());
     }
 }

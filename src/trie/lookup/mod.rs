@@ -26,6 +26,10 @@ use crate::trie::view::View;
 use interleaved::Group;
 use walk::{Subject, Walk};
 
+/// Items of scratch memory that are kept for the next lookup; 64 KiB of subscriptions. A larger value
+/// keeps memory that few lookups need, a smaller one allocates more often.
+pub(super) const MAX_KEPT: usize = 4096;
+
 /// Memory that lookups reuse, so that a lookup allocates nothing once it has grown.
 #[derive(Default)]
 pub struct Scratch {
@@ -42,6 +46,15 @@ impl Scratch {
     #[must_use]
     pub const fn work(&self) -> usize {
         self.walk.work
+    }
+
+    /// Whether a lookup of very many nodes or subscriptions made it so large that it is better dropped
+    /// than kept.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.walk.capacity() > MAX_KEPT
+            || self.found.capacity() > MAX_KEPT
+            || self.members.capacity() > MAX_KEPT
     }
 
     /// Adds to what was visited.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::Scratch;
+use super::{MAX_KEPT, Scratch};
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
 /// Memory that the lookups of a thread reuse.
@@ -25,6 +25,36 @@ pub(in crate::trie) fn with_buffers<R>(look_up: impl FnOnce(&mut ThreadBuffers) 
         .flatten()
         .unwrap_or_default();
     let result = look_up(&mut buffers);
-    let _ = BUFFERS.try_with(|place| place.set(Some(buffers)));
+    if buffers.found.capacity() <= MAX_KEPT && !buffers.lookup.is_large() {
+        let _ = BUFFERS.try_with(|place| place.set(Some(buffers)));
+    }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_buffers;
+    use crate::SubjectTrie;
+    use crate::trie::lookup::MAX_KEPT;
+
+    /// Neither what was found nor what was visited is kept after a lookup of very much.
+    #[test]
+    fn a_thread_keeps_no_memory_of_a_large_lookup() {
+        let many = (0..3 * MAX_KEPT).map(|_| ("a.*", ()));
+        let mut trie: SubjectTrie<()> = many.collect();
+        // Patterns that no position divides, so that all are candidates.
+        trie.extend(
+            (0..2 * MAX_KEPT).map(|n| (format!("{}b", ["*.", "b."][n % 2].repeat(n % 60)), ())),
+        );
+        let kept =
+            || with_buffers(|buffers| buffers.lookup.walk.capacity() + buffers.found.capacity());
+        for subject in ["a.b".to_owned(), "b.".repeat(59) + "b"] {
+            assert!(trie.count(&subject).unwrap() > 60);
+            assert_eq!(
+                trie.matches(&subject).unwrap().len(),
+                trie.count(&subject).unwrap()
+            );
+            assert!(kept() <= 2 * MAX_KEPT, "{}", kept());
+        }
+    }
 }

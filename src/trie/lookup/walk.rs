@@ -75,6 +75,11 @@ impl Walk {
         (self.passed, self.work) = (0, 0);
     }
 
+    /// The items that fit into the memory of the walk.
+    pub const fn capacity(&self) -> usize {
+        self.visits.capacity() + self.candidates.capacity()
+    }
+
     /// The patterns that passed the prefilter.
     #[inline(always)]
     pub fn candidates(&self) -> &[Candidate] {

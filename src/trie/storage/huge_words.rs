@@ -39,11 +39,8 @@ impl Default for HugeWords {
 impl HugeWords {
     /// So many words, all 0.
     pub fn zeroed(words: usize) -> Self {
-        let mapped = if words * 8 < HUGE_PAGE {
-            None
-        } else {
-            map(words * 8)
-        };
+        let bytes = layout(words).size();
+        let mapped = if bytes < HUGE_PAGE { None } else { map(bytes) };
         let start = match (words, mapped) {
             (0, _) => NonNull::dangling(),
             (_, Some(start)) => start,
@@ -57,11 +54,13 @@ impl HugeWords {
     }
 }
 
+/// The layout of so many words.
+///
+/// Panics for more than can be addressed, as a `Vec` does: there is no layout that has room for them.
 fn layout(words: usize) -> Layout {
-    // Never fails for a power of two and a size that exists in memory.
-    Layout::array::<u64>(words)
-        .and_then(|layout| layout.align_to(LINE))
-        .unwrap_or(Layout::new::<u64>())
+    let layout = Layout::array::<u64>(words).and_then(|layout| layout.align_to(LINE));
+    assert!(layout.is_ok(), "capacity overflow");
+    layout.unwrap_or(Layout::new::<u64>())
 }
 
 fn allocate(words: usize) -> NonNull<u64> {
@@ -161,6 +160,18 @@ impl Clone for HugeWords {
 #[cfg(test)]
 mod tests {
     use super::{HUGE_PAGE, HugeWords};
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn more_words_than_can_be_addressed_are_refused() {
+        for words in [
+            usize::MAX,
+            usize::MAX / 8 + 2,
+            isize::MAX.unsigned_abs() / 8 + 1,
+        ] {
+            assert!(catch_unwind(|| HugeWords::zeroed(words).len()).is_err());
+        }
+    }
 
     /// Under an address sanitizer or valgrind this also shows reads and writes beyond the memory,
     /// and memory that is freed twice or not at all; without, a wrong length of a mapping ends in a

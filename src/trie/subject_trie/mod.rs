@@ -1,5 +1,6 @@
 //! The public index: an [`Index`] with a value for each subscription.
 
+mod collections;
 mod lookups;
 
 use std::fmt;
@@ -11,6 +12,10 @@ use crate::error::Error;
 use crate::grammar::{Bounds, Dialect};
 
 /// Subscriptions to patterns, with values of type `T`, looked up by subject.
+///
+/// An error changes nothing. A panic in a change, which only a bug of this crate can cause, leaves
+/// answers unspecified, as it does with the collections of `std`; a `Mutex` or `RwLock` around the trie is
+/// then poisoned, and [`SubjectTrie::clear`] makes it whole again.
 ///
 /// # Examples
 ///
@@ -239,6 +244,46 @@ impl<T> SubjectTrie<T> {
     pub fn iter(&self) -> impl Iterator<Item = (Subscription, &T)> {
         let all = self.index.subscriptions().into_iter();
         all.filter_map(|found| Some((self.handle(found), self.value(found)?)))
+    }
+
+    /// The values of all subscriptions, to be changed, in any order.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// trie.values_mut().for_each(|value| *value += 1);
+    /// assert_eq!(trie.matches("orders.eu")?.next(), Some(&2));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut()
+    }
+
+    /// Removes the subscriptions for which `keep` returns false, in order of insertion. If it panics,
+    /// those after it stay.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.extend([("orders.>", 1), ("carts.*", 2)]);
+    /// trie.retain(|_, value| *value > 1);
+    /// assert_eq!((trie.count("orders.eu")?, trie.count("carts.a")?), (0, 1));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(Subscription, &mut T) -> bool) {
+        for found in self.index.subscriptions() {
+            let subscription = self.handle(found);
+            if let Some(value) = self.get_mut(subscription)
+                && !keep(subscription, value)
+            {
+                self.remove(subscription);
+            }
+        }
     }
 
     /// The number of subscriptions.

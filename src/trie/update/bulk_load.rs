@@ -9,7 +9,6 @@ use super::Cursor;
 use super::leaf_entries::IN_TABLE_UP_TO;
 use super::leaf_split::MIN_BULK_LOAD;
 use super::load_plan::{BulkLoadAborted, NodePlan, Plan, plan};
-use super::unwind;
 use crate::trie::address::Slot;
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
@@ -36,34 +35,20 @@ struct Load<'a> {
     block: Vec<u64>,
 }
 
-/// Clears the index if a load panics or fails: it was empty before.
-struct ClearUnlessDone<'a> {
-    index: &'a mut Index,
-    done: bool,
-}
-
-impl Drop for ClearUnlessDone<'_> {
-    fn drop(&mut self) {
-        if !self.done {
-            self.index.clear();
-        }
-    }
-}
-
 impl Index {
     /// Inserts valid patterns in ascending order of reserved ids. `row` gives the id of each, its
     /// queue name, and the turns of the group that it leads.
-    ///
-    /// If the core panics while an empty index is filled, it is empty again; otherwise the rows
-    /// before are inserted.
     pub fn insert_all<'a>(
         &mut self,
         patterns: &[&str],
         row: impl Fn(usize) -> (u64, Option<&'a str>, u64),
     ) {
         self.prepare_bulk_load(patterns.iter().copied());
-        if self.is_empty() && patterns.len() >= MIN_BULK_LOAD && self.load(patterns, &row).is_ok() {
-            return;
+        if self.is_empty() && patterns.len() >= MIN_BULK_LOAD {
+            if self.load(patterns, &row).is_ok() {
+                return;
+            }
+            self.clear();
         }
         for (at, pattern) in patterns.iter().enumerate() {
             let (id, queue, turn) = row(at);
@@ -71,17 +56,13 @@ impl Index {
         }
     }
 
-    /// Fills an empty index. If it gives up, the index is empty.
+    /// Fills an empty index. If it gives up, the index is to be cleared.
     fn load<'a>(
         &mut self,
         patterns: &[&str],
         row: &impl Fn(usize) -> (u64, Option<&'a str>, u64),
     ) -> Result<(), BulkLoadAborted> {
-        let mut guard = ClearUnlessDone {
-            index: self,
-            done: false,
-        };
-        let index = &mut *guard.index;
+        let index = self;
         index.nodes = HashTable::with_room(patterns.len());
         for at in 0..patterns.len() {
             let (id, queue, turn) = row(at);
@@ -97,7 +78,6 @@ impl Index {
             block: Vec::new(),
         };
         plans.iter().try_for_each(|plan| load.carry_out(plan))?;
-        guard.done = true;
         Ok(())
     }
 }
@@ -145,7 +125,6 @@ impl Load<'_> {
         }
         for &row in rows {
             let entry = self.store(row);
-            unwind::fault_point();
             self.index.nodes.insert(key, entry.node())?;
         }
         Ok(())

@@ -51,8 +51,6 @@ impl Index {
     }
 
     /// Inserts a valid pattern under a reserved id, with the turns of the group that it leads.
-    ///
-    /// If the core panics, the subscription is not inserted, and the index is as before.
     pub fn insert_reserved(
         &mut self,
         id: u64,
@@ -142,21 +140,10 @@ impl Index {
         }
         self.pattern_count += 1;
         let entry = parsed.leaf_entry(&self.hasher, address);
-        self.change_nodes(
-            |index| {
-                if leaf.and_then(|leaf| index.insert_at(&leaf, entry)).is_err() {
-                    index.rebuild(true);
-                }
-                index.reselect_root_if_due();
-            },
-            |index| {
-                // What was stored last: no other block and no other record moves.
-                index.pattern_count -= 1;
-                index.pattern_table.release(number);
-                index.patterns.remove(address, block.len());
-                index.subscriptions.swap_remove(slot);
-            },
-        );
+        if leaf.and_then(|leaf| self.insert_at(&leaf, entry)).is_err() {
+            self.rebuild(true);
+        }
+        self.reselect_root_if_due();
         self.sorted.note_insert(address);
     }
 

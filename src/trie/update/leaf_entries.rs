@@ -1,6 +1,6 @@
 //! The entries of leaves: in the hash table while a leaf is small, in a leaf bucket beyond.
 
-use super::{Cursor, unwind};
+use super::Cursor;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
@@ -84,7 +84,6 @@ impl Index {
                     let bucket = self.leaves.insert(key, &entries);
                     self.set_node(key, bucket.node())?;
                 } else {
-                    unwind::fault_point();
                     self.nodes.insert(key, entry.node())?;
                 }
                 entries.len()
@@ -114,7 +113,6 @@ impl Index {
                 let of_pattern = |entry: &LeafEntry| entry.pattern() == pattern;
                 let entry = self.leaf_entries(leaf).find(of_pattern);
                 if let Some(entry) = entry {
-                    unwind::fault_point();
                     self.nodes.remove(key, entry.node());
                 }
             }
@@ -147,7 +145,6 @@ impl Index {
         } else {
             let nodes: Vec<Node> = self.nodes.nodes(key).collect();
             for node in nodes {
-                unwind::fault_point();
                 self.nodes.remove(key, node);
             }
         }
@@ -171,7 +168,6 @@ impl Index {
         if key == self.hasher.root() {
             self.root = moved;
         } else {
-            unwind::fault_point();
             self.nodes.replace(key, entry.node(), moved);
         }
     }

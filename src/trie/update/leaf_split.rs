@@ -8,7 +8,6 @@
 use super::Cursor;
 use super::random_sample::random_sample;
 use super::select_positions::{SAMPLE_SIZE, patterns_met, select_positions};
-use super::unwind;
 use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::index::Index;
@@ -59,7 +58,7 @@ impl Index {
         self.selected_for = total;
         let weight = total.div_ceil(sample.len());
         if let Some(selected) = select_positions(&mut sample, weight, &self.hasher) {
-            self.change_nodes(|index| index.set_root(selected), |_| {});
+            self.set_root(selected);
         }
     }
 
@@ -226,7 +225,6 @@ impl Index {
 
     /// Sets the node of a key.
     pub(super) fn set_node(&mut self, key: NodeKey, node: Node) -> Result<(), ProbeLimitExceeded> {
-        unwind::fault_point();
         if key == self.hasher.root() {
             self.root = node;
             Ok(())

@@ -8,7 +8,6 @@ mod load_plan;
 mod random_sample;
 pub(super) mod remove;
 pub(super) mod select_positions;
-mod unwind;
 
 use super::hash::NodeKey;
 use super::node::Node;

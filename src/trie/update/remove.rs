@@ -20,15 +20,13 @@ impl Index {
     ///
     /// Cost: the lengths of the pattern and of one other that moves, and the leaves of both; rarely
     /// a rebuild of all patterns.
-    ///
-    /// If the core panics, the subscription is not removed, and the index is as before.
     pub fn remove(&mut self, id: u64) -> Option<Slot> {
         let slot = self.subscriptions.find(id)?.slot;
         let record = *self.subscriptions.get(slot)?;
         if self.branch_count > MAX_BRANCHES_PER_PATTERN * self.pattern_count + 64 {
             self.selected_root = None;
             self.selected_for = 0;
-            self.change_nodes(|index| index.rebuild(index.hasher.strong), |_| {});
+            self.rebuild(self.hasher.strong);
         }
         match (record.previous, record.next) {
             (Slot::NONE, Slot::NONE) => self.remove_pattern(record.pattern),
@@ -93,17 +91,12 @@ impl Index {
         let address = self.pattern_table.address(number);
         let words = packed_len(self.patterns.get(address));
         let last = self.patterns.last(words).filter(|&last| last != address);
-        self.change_nodes(
-            |index| {
-                let mut parsed = std::mem::take(&mut index.scratch);
-                index.remove_entry(address, &mut parsed);
-                if let Some(last) = last {
-                    index.redirect_entry(last, address, &mut parsed);
-                }
-                index.scratch = parsed;
-            },
-            |_| {},
-        );
+        let mut parsed = std::mem::take(&mut self.scratch);
+        self.remove_entry(address, &mut parsed);
+        if let Some(last) = last {
+            self.redirect_entry(last, address, &mut parsed);
+        }
+        self.scratch = parsed;
         let moved = self.patterns.remove(address, words);
         debug_assert_eq!(moved, last);
         if moved.is_some() {

@@ -227,7 +227,7 @@ impl StateBuilder {
         let row = |at: usize| (first + at as u64, names.get(at).copied().flatten(), 0);
         let handles = std::iter::repeat_with(HandleCell::new);
         this.state
-            .write(py, |state| state.insert(&texts, row, singles, handles));
+            .write(py, |state| state.insert(&texts, row, singles, handles))?;
         let rows = AddedRows {
             trie: trie.clone().unbind(),
             first,
@@ -265,7 +265,7 @@ impl AddedRows {
         }
         let trie = self.trie.get();
         let id = self.first + row as u64;
-        let handle = match trie.handle(py, id) {
+        let handle = match trie.handle(py, id)? {
             Some(handle) => handle,
             None => trie.keep_handle(py, id, self.handle(py, row, id)?)?,
         };

@@ -41,7 +41,7 @@ impl StateBuilder {
         let row = |at: usize| (first + at as u64, queues[at], 0);
         let handles = made.iter().map(|made| HandleCell::from(made.clone_ref(py)));
         trie.state
-            .write(py, |state| state.insert(&patterns, row, singles, handles));
+            .write(py, |state| state.insert(&patterns, row, singles, handles))?;
         Ok(made)
     }
 }

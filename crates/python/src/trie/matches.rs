@@ -13,14 +13,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::image::ImageValues;
-use super::shared_state::SharedState;
+use super::shared_state::{Refused, SharedState};
 use super::state::State;
 use super::subject_trie::SubjectTrie;
 use crate::args::Threads;
 use crate::arrow::{columns, export, export_schema, row_index, view};
 use crate::display::shown;
 use subtrie::trie::LookupTarget;
-use subtrie_columns::{LookupSource, Offsets as Counts, match_columns};
+use subtrie_columns::{BatchError, LookupSource, Offsets as Counts, match_columns};
 
 /// The subscriptions that many subjects match: ids, row after row.
 ///
@@ -51,11 +51,20 @@ enum Offsets {
 pub(super) struct Trie<'a>(pub(super) &'a SharedState<State>);
 
 impl LookupSource for Trie<'_> {
-    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
-        self.0.read_detached(|state| match &state.image {
-            Some(image) => image.read(|image| work(LookupTarget::Image(image))),
-            None => work(LookupTarget::Index(&state.index)),
-        });
+    type Refused = Refused;
+
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) -> Result<(), Refused> {
+        self.0.read_detached(|state| state.with_target(work))
+    }
+}
+
+/// The exception for a batch that failed.
+pub(super) fn batch_error(error: &BatchError<Refused>) -> PyErr {
+    match error {
+        BatchError::IdTooLarge => {
+            PyOverflowError::new_err("an id is beyond int32: build the index anew")
+        }
+        BatchError::Refused(refused) => (*refused).into(),
     }
 }
 
@@ -68,11 +77,11 @@ pub fn match_batch(
     let py = subjects.py();
     let columns = columns(subjects)?;
     let this = trie.get();
-    let image = this.image(py);
+    let image = this.image(py)?;
     let running = this.retained.begin_batch();
     let found = py
         .detach(|| match_columns(&Trie(&this.state), &columns, threads.0))
-        .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
+        .map_err(|error| batch_error(&error))?;
     let next_id = this.next_id.load(Ordering::Relaxed);
     this.retained.add_result(next_id);
     drop(running);

@@ -16,7 +16,7 @@ use super::matches::{Matches, match_batch};
 use super::pickle;
 use super::scratch::LookupScratch;
 use super::shared_names::shared;
-use super::state::{HandleCell, State, replace};
+use super::state::{HandleCell, State};
 use super::subject_trie::{SubjectTrie, subject_text};
 use super::subscription::Subscription;
 use crate::args::{Limit, Threads, bound, dialect};
@@ -134,15 +134,24 @@ impl SubjectTrie {
         let py = subscription.py();
         self.ensure_index(py)?;
         let remove = |state: &mut State| state.remove(id, subscription, &self.retained);
-        let removed = self.state.write(py, remove);
+        let removed = self.state.write(py, remove)?;
         Ok(removed.is_some()) // the objects are dropped here, after the lock
     }
 
     /// Remove all subscriptions. Their ids are not given again.
-    fn clear(&self, py: Python<'_>) {
-        let clear = |state: &mut State| state.clear(py, &self.retained);
-        let removed = self.state.write(py, clear);
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        let mut fresh = self.builder.empty();
+        fresh
+            .index
+            .set_next_id(self.next_id.load(Ordering::Relaxed));
+        let removed = self.state.replace(py, |state, is_poisoned| {
+            if !is_poisoned {
+                state.retain_all(py, &self.retained);
+            }
+            std::mem::replace(state, fresh)
+        })?;
         drop(removed); // after the lock
+        Ok(())
     }
 
     /// Return the values of all subscriptions that match, with or without a queue, in order of
@@ -255,9 +264,9 @@ impl SubjectTrie {
     }
 
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-    fn __len__(&self, py: Python<'_>) -> usize {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let length = |state: &State| state.with_target(|target| target.subscriptions());
-        self.state.read(py, length)
+        Ok(self.state.read(py, length)?)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -268,17 +277,17 @@ impl SubjectTrie {
         self.contains(key)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!(
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
             "<SubjectTrie of {} subscriptions, dialect '{}'>",
-            self.__len__(py),
+            self.__len__(py)?,
             self.builder.dialect.name()
-        )
+        ))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.ensure_index(py)?;
-        Ok(self.compute(py, |state| state.index.to_string()))
+        self.compute(py, |state| state.index.to_string())
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -298,7 +307,7 @@ impl SubjectTrie {
     /// Cost: the whole index.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.ensure_index(py)?;
-        let image = self.compute(py, |state| state.index.to_image(self.given));
+        let image = self.compute(py, |state| state.index.to_image(self.given))?;
         Ok(PyBytes::new(py, &image))
     }
 
@@ -322,7 +331,7 @@ impl SubjectTrie {
         let (dialect, given, next, has_table) = opened.header();
         let trie = Self::empty(dialect, given);
         let opened = Arc::new(opened);
-        trie.state.write(py, |state| state.image = Some(opened));
+        trie.state.write(py, |state| state.image = Some(opened))?;
         trie.next_id.store(next, Ordering::Relaxed);
         if !has_table {
             trie.ensure_index(py)?;
@@ -334,7 +343,7 @@ impl SubjectTrie {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ensure_index(py)?;
         let (stats, slots) =
-            self.compute(py, |state| (state.index.stats(), state.singles.capacity()));
+            self.compute(py, |state| (state.index.stats(), state.singles.capacity()))?;
         shared!(py, "TrieStats")?.call1((
             stats.subscriptions,
             stats.patterns,
@@ -349,10 +358,10 @@ impl SubjectTrie {
     /// Return an independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         self.ensure_index(py)?;
-        self.state.write(py, State::share_handles);
+        self.state.write(py, State::share_handles)?;
         let copy = Self::empty(self.builder.dialect, self.given);
-        let fresh = self.state.read(py, |state| state.copy(py));
-        drop(replace(py, &copy.state, fresh));
+        let fresh = self.state.read(py, |state| state.copy(py))?;
+        copy.install(py, fresh)?;
         let next = self.next_id.load(Ordering::Relaxed);
         copy.next_id.store(next, Ordering::Relaxed);
         Ok(copy)
@@ -369,8 +378,7 @@ impl SubjectTrie {
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
         let (next, rows) = state;
         let fresh = self.builder.restore_pickle(next, &rows)?;
-        self.install(py, fresh);
-        Ok(())
+        self.install(py, fresh)
     }
 
     fn __deepcopy__<'py>(
@@ -396,6 +404,7 @@ impl SubjectTrie {
     }
 
     fn __clear__(&self, py: Python<'_>) {
-        self.clear(py);
+        // Refused only by a read in progress, whose objects are in use.
+        let _ = self.clear(py);
     }
 }

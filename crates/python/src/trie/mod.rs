@@ -36,6 +36,5 @@ use pyo3::{PyResult, Python};
 
 /// Prepares what depends on the interpreter.
 pub fn register(py: Python<'_>) -> PyResult<()> {
-    primitives::register(py)?;
     fast_methods::register(py)
 }

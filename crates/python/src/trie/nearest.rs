@@ -1,10 +1,9 @@
 //! `nearest_batch`: subjects in, the nearest patterns out as buffers.
 
 use arrow_buffer::Buffer;
-use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
-use super::matches::Trie;
+use super::matches::{Trie, batch_error};
 use super::subject_trie::SubjectTrie;
 use crate::arrow::{columns, view};
 use subtrie_columns::nearest_columns;
@@ -23,7 +22,7 @@ pub fn nearest_batch<'py>(
     let this = trie.get();
     let found = py
         .detach(|| nearest_columns(&Trie(&this.state), &columns))
-        .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
+        .map_err(|error| batch_error(&error))?;
     Ok((
         view(py, &Buffer::from_vec(found.ids), "i")?,
         view(py, &Buffer::from_vec(found.differs_at), "i")?,

@@ -39,7 +39,7 @@ pub fn reduce<'py>(trie: &SubjectTrie, py: Python<'py>) -> PyResult<Bound<'py, P
             ))
         };
         index.subscriptions().into_iter().filter_map(row).collect()
-    });
+    })?;
     let state = (next, PyTuple::new(py, rows)?);
     let arguments = (trie.builder.dialect.name(), trie.given.0, trie.given.1);
     (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)

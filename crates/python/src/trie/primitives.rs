@@ -2,10 +2,12 @@
 //!
 //! `tests/interleavings` compiles that file with other primitives, those of a model checker.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+
+use super::shared_state::Refused;
 
 pub use std::hint::spin_loop;
 pub use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -34,19 +36,15 @@ impl Patience {
     }
 }
 
-/// Whether Python has no GIL, so that readers exclude writers by the lock.
-static WITHOUT_GIL: AtomicBool = AtomicBool::new(false);
-
-/// Notes whether this build of Python has a GIL.
-pub fn register(py: Python<'_>) -> PyResult<()> {
-    let version: String = py.import("sys")?.getattr("version")?.extract()?;
-    // A build without the GIL may have it switched on, and off again after an import.
-    WITHOUT_GIL.store(version.contains("free-threading"), Ordering::Relaxed);
-    Ok(())
-}
-
-/// Whether `Python<'_>` excludes other threads.
-#[inline]
-pub fn has_gil() -> bool {
-    !WITHOUT_GIL.load(Ordering::Relaxed)
+impl From<Refused> for PyErr {
+    #[cold]
+    fn from(refused: Refused) -> Self {
+        PyRuntimeError::new_err(match refused {
+            Refused::Poisoned => {
+                "a change of this index failed half-way, which is a bug of subtrie: clear() makes it \
+                 usable again, without subscriptions"
+            }
+            Refused::InUse => "the index is used while it is being changed",
+        })
+    }
 }

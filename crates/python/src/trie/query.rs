@@ -36,12 +36,12 @@ impl SubjectTrie {
         &self,
         py: Python<'_>,
         work: impl Fn(&State) -> R + Send + Sync,
-    ) -> R {
+    ) -> PyResult<R> {
         let is_large = |state: &State| state.index.len() >= DETACH_FROM;
-        if self.state.read(py, is_large) {
-            py.detach(|| self.state.read_detached(work))
+        if self.state.read(py, is_large)? {
+            Ok(py.detach(|| self.state.read_detached(work))?)
         } else {
-            self.state.read(py, work)
+            Ok(self.state.read(py, work)?)
         }
     }
 
@@ -53,7 +53,7 @@ impl SubjectTrie {
     ) -> PyResult<Answer<'py, R>> {
         self.ensure_index(py)?;
         for _ in 0..ATTEMPTS {
-            let (changes, found) = self.compute(py, |state| (self.state.changes(), find(state)));
+            let (changes, found) = self.compute(py, |state| (self.state.changes(), find(state)))?;
             let (found, rest) = match found {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
@@ -65,7 +65,7 @@ impl SubjectTrie {
         let found = self.state.read(py, |state| {
             let (found, rest) = find(state)?;
             Ok((state.handles(py, &found), rest))
-        });
+        })?;
         match found {
             Ok((handles, rest)) => {
                 let handles = self.made(py, handles, &mut Patterns::new())?;
@@ -91,7 +91,7 @@ impl SubjectTrie {
             let handles = self.state.read(py, |state| {
                 let unchanged = self.state.changes() == changes;
                 unchanged.then(|| state.handles(py, portion))
-            });
+            })?;
             let Some(handles) = handles else {
                 return Ok(None);
             };
@@ -121,15 +121,17 @@ impl SubjectTrie {
         self.ensure_index(py)?;
         if let Ok(pattern) = key.cast::<PyString>() {
             // No pattern has characters that UTF-8 does not have.
-            let pattern = pattern.to_str().ok();
-            return Ok(pattern.is_some_and(|pattern| {
-                self.state
-                    .read(py, |state| state.index.contains_pattern(pattern))
-            }));
+            let Ok(pattern) = pattern.to_str() else {
+                return Ok(false);
+            };
+            let contains = |state: &State| state.index.contains_pattern(pattern);
+            return Ok(self.state.read(py, contains)?);
         }
         let handle = key.cast::<Subscription>().ok();
-        let id = handle.and_then(|handle| handle.get().id_if_set());
-        Ok(id.is_some_and(|id| self.state.read(py, |state| state.is_handle(py, id, key))))
+        let Some(id) = handle.and_then(|handle| handle.get().id_if_set()) else {
+            return Ok(false);
+        };
+        Ok(self.state.read(py, |state| state.is_handle(py, id, key))?)
     }
 
     /// All handles, in ascending id.

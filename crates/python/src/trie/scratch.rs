@@ -1,15 +1,13 @@
 //! Memory that lookups reuse, so that a lookup allocates only its result.
 //!
-//! Contains `unsafe` code: with the GIL all threads take turns with one place, without it each
-//! thread has its own.
+//! Contains `unsafe` code: all threads take turns with one place, with the GIL held.
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 
 use pyo3::prelude::*;
 
 use super::image::ImageValues;
-use super::primitives::has_gil;
 use subtrie::trie::{Scratch, SubscriptionRef};
 
 /// The memory of one lookup from Python.
@@ -45,10 +43,6 @@ impl Place {
 
 static PLACE: Place = Place(UnsafeCell::new(None));
 
-thread_local! {
-    static OF_THREAD: Cell<Option<Box<LookupScratch>>> = const { Cell::new(None) };
-}
-
 /// After a result of more subscriptions the memory is returned instead of kept: 64 KiB.
 const MAX_KEPT: usize = 4096;
 
@@ -56,22 +50,12 @@ const MAX_KEPT: usize = 4096;
 /// that lookup gets fresh memory.
 #[inline]
 pub fn with_scratch<R>(py: Python<'_>, work: impl FnOnce(&mut LookupScratch) -> R) -> R {
-    let taken = if has_gil() {
-        PLACE.take(py)
-    } else {
-        // A thread that is ending has no thread-local memory any more.
-        OF_THREAD.try_with(Cell::take).ok().flatten()
-    };
-    let mut scratch = taken.unwrap_or_default();
+    let mut scratch = PLACE.take(py).unwrap_or_default();
     scratch.found.clear();
     let result = work(&mut scratch);
     scratch.objects.clear();
-    if scratch.found.capacity() <= MAX_KEPT {
-        if has_gil() {
-            PLACE.put(py, scratch);
-        } else {
-            let _ = OF_THREAD.try_with(|place| place.set(Some(scratch)));
-        }
+    if scratch.found.capacity() <= MAX_KEPT && !scratch.lookup.is_large() {
+        PLACE.put(py, scratch);
     }
     result
 }

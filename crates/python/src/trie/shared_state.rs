@@ -4,12 +4,14 @@
 //!
 //! - A *scalar reader* and a *writer* hold the GIL, so neither begins while another is at work,
 //!   unless the one at work releases the GIL. `borrow` counts the readers at work and marks the
-//!   writer, as `RefCell` does, so a breach is a panic and not a data race. It is only touched with
+//!   writer, as `RefCell` does, so a breach is an exception and not a data race. It is only changed with
 //!   the GIL held.
 //! - A *batch* does not hold the GIL. It holds the lock for reading, a chunk at a time. A writer
 //!   holds the lock for writing during its whole change. While it waits for the lock it has released
 //!   the GIL, and it marks `borrow` only afterwards.
-//! - In a build of Python without the GIL, scalar readers hold the lock for reading as well.
+//!
+//! A change that panics, which only a bug can cause, poisons the state: `borrow` stays marked, and each
+//! later use is refused until the content is replaced. An error is not a panic, and changes nothing.
 //!
 //! No Python code runs while the lock is held: no object is made, hashed, compared or dropped. So
 //! the holder of a lock never waits for a thread that waits for the lock.
@@ -27,18 +29,40 @@ use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 
 use super::primitives::{
-    AtomicU64, AtomicUsize, MAX_YIELDS, Patience, RwLock, RwLockWriteGuard, has_gil, spin_loop,
-    yield_now,
+    AtomicU64, AtomicUsize, MAX_YIELDS, Patience, RwLock, RwLockWriteGuard, spin_loop, yield_now,
 };
 use crate::fork;
 
 /// The value of `borrow` during a change.
 const CHANGING: usize = usize::MAX;
 
-/// A value that is read with the GIL or with a lock, and changed with both.
+/// The value of `borrow` after a change that panicked.
+const POISONED: usize = usize::MAX - 1;
+
+/// The reason for which a state is not read or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// A change before panicked.
+    Poisoned,
+    /// A change is made by this thread at the moment, or a change is begun during a read.
+    InUse,
+}
+
+impl Refused {
+    #[cold]
+    const fn by(borrow: usize) -> Self {
+        if borrow == POISONED {
+            Self::Poisoned
+        } else {
+            Self::InUse
+        }
+    }
+}
+
+/// A value that is read with the GIL or with a lock, and changed with both; poisoned by a panic.
 pub struct SharedState<T> {
     lock: RwLock,
-    /// The number of scalar readers at work, or `CHANGING`. Guarded by the GIL.
+    /// The number of scalar readers at work, `CHANGING` or `POISONED`. Guarded by the GIL.
     borrow: AtomicUsize,
     /// The number of writers that wait with the GIL held: batches let them go first.
     waiting_writers: AtomicUsize,
@@ -55,11 +79,13 @@ struct ReaderCount<'a>(&'a AtomicUsize);
 
 impl<'a> ReaderCount<'a> {
     #[inline]
-    fn begin(borrow: &'a AtomicUsize) -> Self {
+    fn begin(borrow: &'a AtomicUsize) -> Result<Self, Refused> {
         let readers = borrow.load(Ordering::Relaxed);
-        assert!(readers < CHANGING - 1, "read during a change");
+        if readers >= POISONED - 1 {
+            return Err(Refused::by(readers));
+        }
         borrow.store(readers + 1, Ordering::Relaxed);
-        Self(borrow)
+        Ok(Self(borrow))
     }
 }
 
@@ -72,20 +98,23 @@ impl Drop for ReaderCount<'_> {
 }
 
 /// Marks a writer, until it is dropped.
-struct Changing<'a>(&'a AtomicUsize);
+struct Changing<'a> {
+    borrow: &'a AtomicUsize,
+    /// The value of `borrow` afterwards.
+    then: usize,
+}
 
 impl<'a> Changing<'a> {
     fn begin(borrow: &'a AtomicUsize) -> Self {
-        let readers = borrow.load(Ordering::Relaxed);
-        assert!(readers == 0, "changed during a read");
         borrow.store(CHANGING, Ordering::Relaxed);
-        Self(borrow)
+        let then = POISONED;
+        Self { borrow, then }
     }
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.borrow.store(self.then, Ordering::Relaxed);
     }
 }
 
@@ -100,31 +129,21 @@ impl<T> SharedState<T> {
         }
     }
 
-    /// Reads a state between two changes. Never blocks if Python has the GIL.
+    /// Reads a state between two changes. Never blocks.
     ///
-    /// `read` must not run Python code, or a change made by it panics.
+    /// `read` must not run Python code, or a change made by it is refused.
     #[inline]
-    pub fn read<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> R {
-        if !has_gil() {
-            return self.read_locked(py, read);
-        }
-        let _reading = ReaderCount::begin(&self.borrow);
-        // SAFETY: this thread holds the GIL (`py`), and no writer is at work (`ReaderCount::begin`). A
-        // writer that begins before `read` returns panics, as it finds this reader counted.
-        read(unsafe { &*self.state.get() })
-    }
-
-    #[cold]
-    fn read_locked<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> R {
-        let lock = self.lock.read_py_attached(py);
-        let _lock = lock.unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: writers hold the lock during a change.
-        read(unsafe { &*self.state.get() })
+    pub fn read<R>(&self, _: Python<'_>, read: impl FnOnce(&T) -> R) -> Result<R, Refused> {
+        let _reading = ReaderCount::begin(&self.borrow)?;
+        // SAFETY: this thread holds the GIL (`Python`), and no writer is at work
+        // (`ReaderCount::begin`). A writer that begins before `read` returns is refused, as it finds
+        // this reader counted.
+        Ok(read(unsafe { &*self.state.get() }))
     }
 
     /// Reads without the GIL. A writer waits meanwhile, and so does a fork, so a batch reads in
     /// chunks.
-    pub fn read_detached<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+    pub fn read_detached<R>(&self, read: impl FnOnce(&T) -> R) -> Result<R, Refused> {
         for _ in 0..MAX_YIELDS {
             if self.waiting_writers.load(Ordering::Relaxed) == 0 {
                 break;
@@ -133,14 +152,37 @@ impl<T> SharedState<T> {
         }
         fork::block_fork(|| {
             let _lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
+            // What a writer left there is seen once it has given the lock back.
+            if self.borrow.load(Ordering::Relaxed) == POISONED {
+                return Err(Refused::Poisoned);
+            }
             // SAFETY: writers hold the lock during a change.
-            read(unsafe { &*self.state.get() })
+            Ok(read(unsafe { &*self.state.get() }))
         })
     }
 
     /// Makes a change. Blocks on batches and on other writers: for a moment as it is, then with the
     /// GIL released.
-    pub fn write<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> R {
+    pub fn write<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> Result<R, Refused> {
+        self.write_unless(py, POISONED, |state, _| change(state))
+    }
+
+    /// As [`SharedState::write`], of a state that may be poisoned: `replace` is told whether it is, and
+    /// replaces the content.
+    pub fn replace<R>(
+        &self,
+        py: Python<'_>,
+        replace: impl FnOnce(&mut T, bool) -> R,
+    ) -> Result<R, Refused> {
+        self.write_unless(py, CHANGING, replace)
+    }
+
+    fn write_unless<R>(
+        &self,
+        py: Python<'_>,
+        refused: usize,
+        change: impl FnOnce(&mut T, bool) -> R,
+    ) -> Result<R, Refused> {
         let mut _fork = None;
         let _lock = self.lock_soon().unwrap_or_else(|| {
             // A fork now would leave the lock to a thread that the child does not have.
@@ -148,11 +190,18 @@ impl<T> SharedState<T> {
             let lock = self.lock.write_py_attached(py);
             lock.unwrap_or_else(PoisonError::into_inner)
         });
-        let _changing = has_gil().then(|| Changing::begin(&self.borrow));
+        let borrow = self.borrow.load(Ordering::Relaxed);
+        let is_poisoned = borrow == POISONED;
+        if borrow != 0 && (borrow == refused || !is_poisoned) {
+            return Err(Refused::by(borrow));
+        }
+        let mut changing = Changing::begin(&self.borrow);
         self.changes.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the lock excludes batches and, without the GIL, all readers; the GIL, which is not
-        // released before the end, and `Changing::begin` exclude scalar readers.
-        change(unsafe { &mut *self.state.get() })
+        // SAFETY: the lock excludes batches; the GIL, which is not released before the end, and
+        // `borrow`, which counted no reader, exclude scalar readers.
+        let result = change(unsafe { &mut *self.state.get() }, is_poisoned);
+        changing.then = 0;
+        Ok(result)
     }
 
     /// The number of changes made so far. Two reads that see one number see one state.
@@ -186,17 +235,11 @@ impl<T> SharedState<T> {
 
     /// Reads for the garbage collector, which must not block; `None` during a change.
     pub fn read_for_collector<R>(&self, _: &PyVisit<'_>, read: impl FnOnce(&T) -> R) -> Option<R> {
-        let _lock = match (has_gil(), self.lock.try_read()) {
-            (true, _) => None,
-            (false, Ok(lock)) => Some(lock),
-            (false, Err(TryLockError::Poisoned(lock))) => Some(lock.into_inner()),
-            (false, Err(TryLockError::WouldBlock)) => return None,
-        };
         if self.borrow.load(Ordering::Relaxed) == CHANGING {
             return None;
         }
-        // SAFETY: the collector (`PyVisit`) runs with the GIL held, or with the lock; no writer is at
-        // work, and none begins, because a traversal runs no Python code.
+        // SAFETY: the collector (`PyVisit`) runs with the GIL held; no writer is at work, and none
+        // begins, because a traversal runs no Python code.
         Some(read(unsafe { &*self.state.get() }))
     }
 }

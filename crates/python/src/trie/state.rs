@@ -1,7 +1,7 @@
 //! The state of a `SubjectTrie`: the index and, by slot, the Python objects.
 //!
 //! Objects that a change removes are returned and dropped later, because no Python code may run
-//! during a change ([`SharedState`]).
+//! during a change ([`super::shared_state`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,6 @@ use pyo3::types::PyTuple;
 use super::image::OpenedImage;
 use super::retained_values::RetainedValues;
 use super::shared_handles::SharedHandles;
-use super::shared_state::SharedState;
 use super::subscription::Subscription;
 use subtrie::trie::{Groups, Index, LookupTarget, SubscriptionRef};
 
@@ -36,9 +35,6 @@ pub struct Parts {
 
 /// The objects of a subscription that was removed, to be dropped without a lock.
 pub type Removed = (Py<PyTuple>, Option<Py<Subscription>>);
-
-/// All objects of a state, to be dropped without a lock.
-type Cleared = (Vec<Py<PyTuple>>, Vec<HandleCell>, Option<Arc<OpenedImage>>);
 
 /// Values without a queue, and those of each queue group with its name.
 type GroupValues = (Vec<Py<PyAny>>, Vec<(String, Vec<Py<PyAny>>)>);
@@ -228,25 +224,13 @@ impl State {
         Some((single, removed.into_inner()))
     }
 
-    /// Removes everything, and returns what is to be dropped. The values are `retained`; those of an
-    /// image are kept by the results themselves.
-    pub fn clear(&mut self, py: Python<'_>, retained: &RetainedValues) -> Cleared {
+    /// Retains the values of all subscriptions of the index. Those of an image are kept by the results
+    /// themselves.
+    pub fn retain_all(&self, py: Python<'_>, retained: &RetainedValues) {
         if retained.has_results() {
             let found = self.index.subscriptions().into_iter();
             let removed = found.filter_map(|found| Some((found.id, self.single(found)?)));
             retained.retain(py, removed);
         }
-        self.index.clear();
-        self.shared_handles.clear();
-        (
-            std::mem::take(&mut self.singles),
-            std::mem::take(&mut self.handles),
-            self.image.take(),
-        )
     }
-}
-
-/// Replaces the state, and returns the old one, to be dropped without a lock.
-pub fn replace(py: Python<'_>, state: &SharedState<State>, fresh: State) -> State {
-    state.write(py, |state| std::mem::replace(state, fresh))
 }

@@ -12,7 +12,7 @@ use super::image::OpenedImage;
 use super::retained_values::RetainedValues;
 use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
-use super::state::{State, replace, value_in};
+use super::state::{State, value_in};
 use super::subscription::Subscription;
 use crate::args::text;
 use crate::errors::{ErrorClass, exception};
@@ -52,7 +52,7 @@ impl SubjectTrie {
         let value = self.state.read(py, |state| {
             let single = state.index.find(id).and_then(|found| state.single(found));
             single.and_then(|single| value_in(py, single))
-        });
+        })?;
         value
             .map(Bound::unbind)
             .or_else(|| self.retained.get(py, id))
@@ -63,7 +63,7 @@ impl SubjectTrie {
     pub(super) fn reserve(&self, py: Python<'_>, count: usize, bytes: usize) -> PyResult<u64> {
         let has_room = self
             .state
-            .read(py, |state| state.index.has_room(count, bytes));
+            .read(py, |state| state.index.has_room(count, bytes))?;
         let next = |next: u64| next.checked_add(count as u64).filter(|_| has_room);
         let reserved = self
             .next_id
@@ -87,7 +87,7 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, Subscription>> {
         let shared = self
             .state
-            .read(py, |state| state.shared_handles(id).cloned());
+            .read(py, |state| state.shared_handles(id).cloned())?;
         let made = match shared {
             Some(shared) => shared.keep(py, id, made)?,
             None => made,
@@ -97,21 +97,25 @@ impl SubjectTrie {
             let cell = state.handle_cell(id)?;
             let own = cell.get_or_init(|| made.clone_ref(py));
             Some(own.clone_ref(py))
-        });
+        })?;
         Ok(other.unwrap_or(made).into_bound(py))
     }
 
     /// The handle of the subscription with this id, if it is made.
-    pub(super) fn handle<'py>(&self, py: Python<'py>, id: u64) -> Option<Bound<'py, Subscription>> {
-        self.state.read(py, |state| {
+    pub(super) fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        id: u64,
+    ) -> PyResult<Option<Bound<'py, Subscription>>> {
+        Ok(self.state.read(py, |state| {
             let handle = state.handle_cell(id)?.get()?;
             Some(handle.bind(py).clone())
-        })
+        })?)
     }
 
     /// Builds the index if subjects are looked up in an image instead.
     pub(super) fn ensure_index(&self, py: Python<'_>) -> PyResult<()> {
-        if let Some(image) = self.image(py) {
+        if let Some(image) = self.image(py)? {
             let fresh = StateBuilder::restore_image(py, &image)?;
             let next = fresh.index.next_id();
             let replaced = self.state.write(py, |state| {
@@ -123,22 +127,26 @@ impl SubjectTrie {
                 } else {
                     fresh
                 }
-            });
+            })?;
             drop(replaced); // without the lock
         }
         Ok(())
     }
 
     /// Replaces the state.
-    pub(super) fn install(&self, py: Python<'_>, fresh: State) {
+    pub(super) fn install(&self, py: Python<'_>, fresh: State) -> PyResult<()> {
         let next = fresh.index.next_id();
-        drop(replace(py, &self.state, fresh));
+        let replaced = self
+            .state
+            .replace(py, |state, _| std::mem::replace(state, fresh))?;
         self.next_id.store(next, Ordering::Relaxed);
+        drop(replaced); // without the lock
+        Ok(())
     }
 
     /// The image in which subjects are looked up; `None` after the first change.
-    pub(super) fn image(&self, py: Python<'_>) -> Option<Arc<OpenedImage>> {
-        self.state.read(py, |state| state.image.clone())
+    pub(super) fn image(&self, py: Python<'_>) -> PyResult<Option<Arc<OpenedImage>>> {
+        Ok(self.state.read(py, |state| state.image.clone())?)
     }
 
     /// The values that a lookup finds. A single one of an index is returned in the tuple made when it
@@ -163,7 +171,7 @@ impl SubjectTrie {
                 }
                 scratch.objects.extend(state.values(py, &scratch.found));
                 Ok(None)
-            });
+            })?;
             match single {
                 Ok(Some(single)) => Ok(single.into_bound(py)),
                 Ok(None) => match scratch.image.take() {
@@ -232,10 +240,10 @@ impl SubjectTrie {
         text: &str,
         look_up: impl FnOnce(&State, &mut LookupScratch) -> Result<R, Error>,
     ) -> PyResult<R> {
-        with_scratch(py, |scratch| {
+        let found = with_scratch(py, |scratch| {
             self.state.read(py, |state| look_up(state, scratch))
-        })
-        .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
+        })?;
+        found.map_err(|error| exception(py, &error, ErrorClass::Subject, text))
     }
 }
 
