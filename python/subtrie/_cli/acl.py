@@ -17,7 +17,8 @@ from .acl_flows import flows
 from .acl_lint import lint, rule
 from .acl_test import test
 from .acl_usage import usage
-from .acl_users import show_users, who
+from .acl_users import show_users
+from .acl_who import who
 from .anonymous import anonymity
 from .command_group import CommandGroup
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user

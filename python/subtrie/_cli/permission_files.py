@@ -12,7 +12,8 @@ import click
 
 from .._core.errors import SubtrieError
 from .._core.file_errors import other_mistakes
-from ..acl import Permissions
+from ..acl import Deployment, Permissions
+from ..acl._load import holds_one_user
 from ..acl._load.deployments import is_address
 from ..acl._load.files import STANDARD_INPUT
 from .stream import in_words_of_the_command, line_of_output, printable
@@ -143,6 +144,15 @@ class UserSelection:
         message = f"{path}: permissions are decided elsewhere, by {permissions.decided_by}"
         by_account = self.account_jwt is None and "account JWT" in permissions.decided_by
         raise BadFile(f"{message}; pass --account-jwt" if by_account else message)
+
+    def deployment(self, path: Path | str) -> Deployment | None:
+        """Return the deployment of a file; None if it holds one user, or cannot hold accounts."""
+        try:
+            if holds_one_user(path) or self.account_jwt is not None:
+                return None
+            return Deployment.load(path, allow_readable=self.allow_readable)
+        except (SubtrieError, OSError, ImportError) as error:
+            raise bad_file(error) from None
 
     def load_each(self, path: Path | str) -> dict[str, Permissions]:
         """Return the permissions of every user; a usage error (exit 2) if they cannot be read.

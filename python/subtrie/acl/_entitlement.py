@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from .._core import engine
@@ -28,7 +28,12 @@ class Entitlement:
 
 
 def entitlement(
-    permissions: Permissions, subject: str, verb: str, model: str | None = None
+    permissions: Permissions,
+    subject: str,
+    verb: str,
+    model: str | None = None,
+    *,
+    outside: Sequence[str] = (),
 ) -> Entitlement | None:
     """Return the rule that lets a user use a subject, or some subject of a pattern.
 
@@ -39,6 +44,7 @@ def entitlement(
         subject: a subject or a pattern.
         verb: ``publish``, ``subscribe`` or ``receive``.
         model: ``strict`` or ``broker``; None for both.
+        outside: patterns whose subjects do not count.
 
     Returns:
         None if the user may not.
@@ -47,12 +53,12 @@ def entitlement(
         return Entitlement(f"decided elsewhere, by {permissions.decided_by}", determined=False)
     if verb == "subscribe":
         return _subscription(permissions, subject, model)
-    literal = not {"*", ">"}.intersection(subject.split("."))
+    literal = _is_literal(subject)
     side = "publish" if verb == "publish" else "subscribe"
     allow, deny = permissions.lists(side)
-    found = engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
+    found = engine.rules_overlap(allow, deny, [subject], list(outside), permissions.cap)
     if found is None:
-        return _beyond(permissions, subject, literal, model) if side == "subscribe" else None
+        return _beyond(permissions, subject, outside, model) if side == "subscribe" else None
     witness, queue = found
 
     def ask(model: str) -> Decision:
@@ -68,6 +74,10 @@ def entitlement(
         return Entitlement(answer.explanation, shown, determined=False)
     listed = getattr(permissions, f"{side}_allow") is not None
     return Entitlement(_first(allow, witness, queue) if listed else "everything", shown)
+
+
+def _is_literal(subject: str) -> bool:
+    return not {"*", ">"}.intersection(subject.split("."))
 
 
 def _subscription(permissions: Permissions, pattern: str, model: str | None) -> Entitlement | None:
@@ -90,7 +100,7 @@ def _can_subscribe(
 
 
 def _beyond(
-    permissions: Permissions, subject: str, literal: bool, model: str | None
+    permissions: Permissions, subject: str, outside: Sequence[str], model: str | None
 ) -> Entitlement | None:
     """Return an entry by which a broker may deliver beyond the lists.
 
@@ -99,9 +109,10 @@ def _beyond(
     if model == STRICT:
         return None
     deny = permissions.lists("subscribe")[1]
+    literal = _is_literal(subject)
     for deep, queue in _deeper(permissions.subscribe_allow or ()):
         entry = deep if queue is None else f"{deep} {queue}"
-        found = engine.rules_overlap([entry], deny, [subject], [], permissions.cap)
+        found = engine.rules_overlap([entry], deny, [subject], list(outside), permissions.cap)
         if found is None:
             continue
         witness = found[0]

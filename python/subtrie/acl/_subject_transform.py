@@ -56,7 +56,14 @@ class SubjectTransform:
             raise ValueError("a destination numbers its wildcards: $1 in place of *")
         if (tokens[-1] == ">") != (self._source[-1] == ">"):
             raise ValueError("source and destination must both end in '>', or neither")
-        self._functions = [_function(token, stars, self._fixed) for token in tokens]
+        self.functions = [_function(token, stars, self._fixed) for token in tokens]
+
+    @property
+    def guessed(self) -> bool:
+        """True if what a partition hashes is not decided here, so that each outcome may be it."""
+        return self._fixed and any(
+            each.name == "partition" and not each.indexes for each in self.functions
+        )
 
     def outcomes(self, subject: str) -> tuple[str | None, ...] | None:
         """Return what may become of a subject; several with a function that decides by chance.
@@ -72,7 +79,7 @@ class SubjectTransform:
         tokens = subject.encode().split(b".")
         parts: list[list[bytes]] = []
         count = 1
-        for each in self._functions:
+        for each in self.functions:
             if each.name == "rest":
                 parts.append([b".".join(tokens[len(self._source) - 1 :])])
                 continue

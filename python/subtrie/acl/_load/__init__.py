@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
+from ..._nats.jwt import kind_of_token
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
 from .config_users import permissions_of_user, permissions_of_users
@@ -67,6 +68,16 @@ def load_all(
     folder = Path(root) if root is not None else path.parent
     document = parse_file(path, os.environ if env is None else env, folder)
     return permissions_of_users(document)
+
+
+def holds_one_user(path: str | Path) -> bool:
+    """Return True for a file of one user: a creds file, a user's JWT, subtrie permissions JSON."""
+    if is_address(path) or Path(path).is_dir():
+        return False
+    text = read_text(Path(path))
+    if JWT.fullmatch(text.strip()):
+        return kind_of_token(text.strip(), Path(path)) not in ("account", "operator")
+    return is_creds(text) or is_subtrie_json(text)
 
 
 def _several_files(path: str | Path) -> bool:

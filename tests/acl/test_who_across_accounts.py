@@ -1,0 +1,141 @@
+"""``acl who`` over the accounts of a deployment, compared with a live broker."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from raw_client import RawClient
+from servers import serving
+from who_questions import judged
+
+from subtrie._cli.app import app
+
+#: Rows O9 and O11 of the reviews: a renamed stream, a service, and mappings in both directions.
+CONFIG = """system_account: SYS
+accounts {
+  SYS { users: [ { user: ops, password: open } ] }
+  PAY {
+    users: [ { user: svc, password: open, permissions: {
+                 publish: [ "settled.>", "new.>" ], subscribe: [ "ask.>" ] } } ]
+    exports: [ { stream: "settled.*.*" }, { service: "ask.*" } ]
+    mappings: { "old.*": "new.$1", "plant.*.temp": "plant.a.$1.temp"
+                "half.*": [ { destination: "settled.$1.h", weight: "40%" } ] }
+  }
+  WEB {
+    users: [ { user: page, password: open, permissions: { publish: "q.>", subscribe: "eu.>" } }
+             { user: admin, password: open } ]
+    imports: [ { stream: { account: PAY, subject: "settled.*.*" }, to: "$1.$2" }
+               { service: { account: PAY, subject: "ask.*" }, to: "q.*" } ]
+  }
+  EVIL { users: [ { user: mallory, password: open } ] }
+}
+"""
+
+
+def ask(path, *args, status=0):
+    done = CliRunner().invoke(app, ["acl", "who", *args, "--json"])
+    assert done.exit_code == status, done.output
+    return [json.loads(line) for line in done.output.splitlines()]
+
+
+def users(rows):
+    return [each["user"] for each in rows]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "nats.conf"
+    file.write_text(CONFIG)
+    return str(file)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_answers_about_users_are_those_of_the_broker(seed, tmp_path, capsys):
+    counts, undetermined = judged(seed, 300, tmp_path)
+    with capsys.disabled():
+        print(f"  [{dict(sorted(counts.items()))}]")
+    assert sum(counts.values()) >= 300
+    assert len(undetermined) < 30
+    crossing = [f"{verb}, another account, yes" for verb in ("publish", "receive")]
+    assert min(counts[each] for each in crossing) >= 5
+
+
+def test_a_reader_in_another_account_was_missing_and_strangers_were_listed(path, tmp_path):
+    rows = ask(path, "PAY:settled.eu.1", path, "--verb", "receive")
+    assert users(rows) == ["WEB/page", "WEB/admin"]
+    assert {each["known_as"] for each in rows} == {"eu.1"}
+    with serving(tmp_path / "live", CONFIG) as url:
+        publisher = RawClient(url, user="svc", **{"pass": "open"})
+        for name, heard in (("page", True), ("admin", True), ("mallory", False), ("ops", False)):
+            client = RawClient(url, user=name, **{"pass": "open"})
+            client.subscribe("eu.1" if name == "page" else ">", "1")
+            client.flush()
+            publisher.publish("settled.eu.1")
+            publisher.flush()
+            client.flush()
+            assert ([each[1] for each in client.messages] == ["eu.1"]) is heard
+            client.close()
+        publisher.close()
+
+
+def test_mappings_decide_what_a_publisher_needs(path, tmp_path):
+    # The lists apply to what the mapping makes of the subject, in both directions.
+    assert "PAY/svc" in users(ask(path, "PAY:old.1", path))
+    rows = ask(path, "PAY:plant.7.temp", path, status=1)
+    assert rows == []
+    with serving(tmp_path / "live", CONFIG) as url:
+        client = RawClient(url, user="svc", **{"pass": "open"})
+        client.publish("old.1")
+        client.flush()
+        assert client.refused == []
+        client.publish("plant.7.temp")
+        client.flush()
+        assert client.refused == [("Publish", "plant.a.7.temp", None)]
+        client.close()
+
+
+def test_who_can_call_a_service_from_another_account(path):
+    rows = ask(path, "PAY:ask.x", path)
+    assert [(each["user"], each["known_as"]) for each in rows] == [
+        ("WEB/page", "q.x"), ("WEB/admin", "q.x"),
+    ]  # fmt: skip
+
+
+def test_a_weight_is_named(path):
+    rows = ask(path, "PAY:half.1", path, "--verb", "receive")
+    assert users(rows) == ["WEB/admin"]
+    assert rows[0]["way"] == ["mapping half.* → settled.$1.h (40 %)", "stream PAY → WEB"]
+
+
+def test_a_tap_of_a_whole_stream(path):
+    rows = ask(path, "PAY:settled.*.*", path, "--verb", "subscribe")
+    assert [(each["user"], each["known_as"]) for each in rows] == [("WEB/admin", "*.*")]
+
+
+def test_without_an_account_every_one_is_asked_and_named(path):
+    done = CliRunner().invoke(app, ["acl", "who", "settled.eu.1", path, "--verb", "receive"])
+    assert done.output.splitlines() == [
+        "SYS:settled.eu.1",
+        "✓ SYS/ops  everything",
+        "PAY:settled.eu.1",
+        "✓ WEB/page  eu.> as eu.1, stream PAY → WEB",
+        "✓ WEB/admin  everything as eu.1, stream PAY → WEB",
+        "WEB:settled.eu.1",
+        "✓ WEB/admin  everything",
+        "EVIL:settled.eu.1",
+        "✓ EVIL/mallory  everything",
+    ]
+
+
+def test_what_stands_before_a_colon_is_an_account_only_if_there_is_one(path):
+    assert users(ask(path, "OTHER:x", path)) == ["SYS/ops", "WEB/admin", "EVIL/mallory"]
+
+
+def test_the_user_of_an_account_is_named_not_the_file(path):
+    rows = ask(path, "x", path, "--account", "EVIL")
+    assert users(rows) == ["EVIL/mallory"]
+    done = CliRunner().invoke(app, ["acl", "who", "x", path, "--account", "NONE"])
+    assert done.exit_code == 2
+    assert "there are SYS/ops, PAY/svc" in done.output

@@ -1,0 +1,214 @@
+"""Questions of ``acl who`` over generated deployments, which a live broker answers.
+
+Each question is one user, one verb, and a subject or a pattern of one account. The broker is asked
+by doing it: the user publishes, or subscribes in every way that its lists may allow.
+
+    python tests/acl/who_questions.py --seed 1 --count 10000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flow_questions import WORDS, generated
+from raw_client import RawClient
+from servers import serving
+
+from subtrie._core import engine
+from subtrie.acl import Deployment
+from subtrie.acl._access import Access, AccessReview
+
+#: How often a message is published where mappings decide by chance.
+TIMES = 60
+
+
+class _Broker:
+    """A broker with two connections of each user: one publishes, one receives."""
+
+    def __init__(self, url: str, model: Deployment) -> None:
+        self._senders, self._receivers = (
+            {
+                name: RawClient(url, user=name.rpartition("/")[2], **{"pass": "open"})
+                for name in model.users
+            }
+            for _ in range(2)
+        )
+
+    def heard(
+        self, listener: str, patterns: list[str], sender: str, subjects: list[str]
+    ) -> set[str]:
+        """The subjects that a user receives by those subscriptions that are not refused."""
+        receiver, publisher = self._receivers[listener], self._senders[sender]
+        for sid, pattern in enumerate(patterns):
+            receiver.subscribe(pattern, str(sid))
+        receiver.flush()
+        for subject in subjects:
+            publisher.publish(subject)
+        publisher.flush()
+        for sid in range(len(patterns)):
+            receiver.unsubscribe(str(sid))
+        receiver.flush()
+        return {subject for _, subject, _ in receiver.messages}
+
+    def close(self) -> None:
+        for each in (*self._senders.values(), *self._receivers.values()):
+            each.close()
+
+
+class _Questions:
+    """The questions about one deployment."""
+
+    def __init__(self, model: Deployment, broker: _Broker, rng: random.Random) -> None:
+        self._model, self._broker, self._rng = model, broker, rng
+        self._review = AccessReview(model, "broker")
+        self.counts: Counter[str] = Counter()
+        self.undetermined: list[str] = []
+
+    def ask(self, account: str, text: str, verb: str) -> int:
+        """Ask about every user that can be asked; return how many they were."""
+        rows = self._review.who(account, text, verb)
+        asked = 0
+        for user in self._model.users:
+            found = [each for each in rows if each.user == user]
+            if any(not each.determined for each in found):
+                self.counts["undetermined"] += 1
+                self.undetermined.append(found[0].rule)
+                asked += 1
+                continue
+            check = self._published if verb == "publish" else self._received
+            problem = check(account, text, user, found)
+            if problem:
+                message = {"account": account, "subject": text, "verb": verb, "user": user}
+                raise AssertionError(json.dumps(message | {"found": str(found), "live": problem}))
+            crossing = not user.startswith(f"{account}/")
+            where = "another account" if crossing else "own account"
+            self.counts[f"{verb}, {where}, {'yes' if found else 'no'}"] += 1
+            asked += 1
+        return asked
+
+    def _received(self, account: str, text: str, user: str, found: list[Access]) -> str:
+        owner = f"{account}/{account.lower()}0"
+        lists = self._model.users[user].lists("subscribe")[0]
+        for row in found:
+            subject = row.witness or text
+            told = row.known_as or subject
+            heard = self._broker.heard(user, [told, *lists], owner, [subject] * TIMES)
+            if not any(engine.matches(told, each) for each in heard):
+                return f"not heard: {subject} as {told}, but {heard}"
+        if found:
+            return ""
+        subjects = [text] * TIMES if _literal(text) else list(self._subjects(text))
+        heard = self._broker.heard(user, [*lists, *subjects], owner, subjects)
+        return f"heard: {heard}" if heard else ""
+
+    def _published(self, account: str, text: str, user: str, found: list[Access]) -> str:
+        owner = f"{account}/{account.lower()}0"
+        for row in found:
+            subject = row.known_as if row.known_as and _literal(row.known_as) else row.witness
+            heard = self._broker.heard(owner, [">"], user, [subject or text] * TIMES)
+            if not any(self._counts(account, text, each) for each in heard):
+                return f"{subject or text} does not arrive, but {heard}"
+        if found:
+            return ""
+        tried = [text] * TIMES if _literal(text) else list(self._subjects(text))
+        if not user.startswith(f"{account}/"):
+            tried = [*tried, *self._subjects(">")]
+            if any(
+                engine.overlaps(each.source, text)
+                for each in self._model.accounts[account].mappings
+            ):
+                return ""  # the listener cannot tell what the message was published as
+        heard = self._broker.heard(owner, [">"], user, tried)
+        wrong = [each for each in heard if engine.matches(text, each)]
+        return f"arrives: {wrong}" if wrong else ""
+
+    def _counts(self, account: str, text: str, heard: str) -> bool:
+        """True if a message that the account receives may be one of those that were asked about."""
+        if engine.matches(text, heard):
+            return True
+        return any(
+            engine.overlaps(each.source, text) for each in self._model.accounts[account].mappings
+        )
+
+    def _subjects(self, pattern: str) -> Iterator[str]:
+        for _ in range(24):
+            tokens = []
+            for token in pattern.split("."):
+                if token == ">":
+                    tokens += self._rng.choices(WORDS, k=self._rng.randint(1, 3))
+                else:
+                    tokens.append(self._rng.choice(WORDS) if token == "*" else token)
+            yield ".".join(tokens)
+
+
+def _literal(text: str) -> bool:
+    return {"*", ">"}.isdisjoint(text.split("."))
+
+
+def judged(seed: int, count: int, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Counts of answers by kind, and why some are not determined. Raises on any difference."""
+    rng = random.Random(seed)
+    counts: Counter[str] = Counter()
+    undetermined: list[str] = []
+    left = count
+    for number, deployment in enumerate(generated(seed, 10**9)):
+        if left <= 0:
+            break
+        config = f"accounts {json.dumps(deployment['accounts'])}\n"
+        path = folder / f"{number}.conf"
+        path.write_text(config)
+        model = Deployment.load(path)
+        with serving(folder / str(number), config) as url:
+            broker = _Broker(url, model)
+            questions = _Questions(model, broker, rng)
+            for each in _asked(rng, deployment):
+                left -= questions.ask(*each)
+            broker.close()
+        counts += questions.counts
+        undetermined += questions.undetermined
+    return counts, undetermined
+
+
+def _asked(rng: random.Random, deployment: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Twelve questions: about both ends of imports, mappings, and anything."""
+    texts = []
+    for name, block in deployment["accounts"].items():
+        for taken in block["imports"]:
+            kind = "stream" if "stream" in taken else "service"
+            texts.append((taken[kind]["account"], taken[kind]["subject"]))
+            texts.append((name, taken.get("to") or taken[kind]["subject"]))
+        texts += [(name, source) for source in block.get("mappings", {})]
+        texts.append((name, rng.choice(["a.*", "x", "a.b", "*.x", "m.x", ">"])))
+    for account, text in rng.sample(texts, min(len(texts), 12)):
+        tokens = ["*" if token[0] == "$" else token for token in text.split(".")]
+        if rng.random() < 0.6:
+            tokens = [rng.choice(WORDS) if token in ("*", ">") else token for token in tokens]
+        yield account, ".".join(tokens), rng.choice(["publish", "receive"])
+
+
+def main() -> None:
+    """Ask a live broker, and print how the answers compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        counts, undetermined = judged(options.seed, options.count, Path(folder))
+    for reason, number in Counter(undetermined).most_common():
+        print(number, reason)
+    print(
+        f"{sum(counts.values())} questions, no difference: {dict(sorted(counts.items()))}",
+        file=sys.stderr,
+    )
+
+
+if __name__ == "__main__":
+    main()
