@@ -43,3 +43,22 @@ def calls(action: Callable[[], Any], most: int = 10**9) -> tuple[int, Any]:
     finally:
         sys.setprofile(before)
     return counted, result
+
+
+def steps(action: Callable[[], Any]) -> int:
+    """Return how many bytecode instructions an action executes; loops without calls count too."""
+    counted = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal counted
+        frame.f_trace_opcodes = True
+        counted += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return counted

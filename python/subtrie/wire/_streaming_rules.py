@@ -150,25 +150,27 @@ class _StreamingDelivery(NamedTuple):
 def _deliveries(connections: Connections) -> Iterator[_StreamingDelivery]:
     for connection in messages(connections):
         unsubscribed = _unsubscribed(connection)
-        for index, carried in enumerate(connection):
-            request = carried.typed.answers
-            if carried.typed.name != "MsgProto" or request is None:
+        found: list[_StreamingDelivery] = []
+        # Read backwards: what follows a delivery of an inbox and a sequence is known then.
+        acknowledged: dict[tuple[str, int], Step] = {}
+        redelivered: dict[tuple[str, int], Step] = {}
+        for step, typed in reversed(connection):
+            request = typed.answers
+            if typed.name not in ("Ack", "MsgProto") or request is None:
                 continue
-            inbox, sequence = request.message.inbox, carried.typed.message.sequence
-            acknowledged = redelivered = None
-            for later in connection[index + 1 :]:
-                message, other = later.typed.message, later.typed.answers
-                if later.typed.name not in ("Ack", "MsgProto") or other is None:
-                    continue
-                if other.message.inbox != inbox or message.sequence != sequence:
-                    continue
-                if later.typed.name == "Ack":
-                    acknowledged = acknowledged or later.step
-                elif message.redelivered:
-                    redelivered = redelivered or later.step
+            inbox = request.message.inbox
+            key = inbox, typed.message.sequence
+            if typed.name == "Ack":
+                acknowledged[key] = step
+                continue
             wait = request.message.ackWaitInSecs * _SECOND
             last = unsubscribed.get(inbox, connection[-1].step)
-            yield _StreamingDelivery(carried.step, wait, acknowledged, redelivered, last)
+            found.append(
+                _StreamingDelivery(step, wait, acknowledged.get(key), redelivered.get(key), last)
+            )
+            if typed.message.redelivered:
+                redelivered[key] = step
+        yield from reversed(found)
 
 
 def _unsubscribed(connection: list[CarriedMessage]) -> dict[str, Step]:

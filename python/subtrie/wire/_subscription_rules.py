@@ -69,48 +69,57 @@ def _in_flight(connections: Connections) -> Iterator[Verdict]:
 
 
 def _durables(connections: Connections) -> Iterator[Verdict]:
-    acknowledged: dict[tuple[str, str, str, str], set[int]] = {}
-    earlier: dict[str, set[int]] = {}  # by inbox: what was acknowledged before it subscribed
+    # By durable and queue group: the acknowledged sequences, each with its number among them.
+    acknowledged: dict[tuple[str, str, str], dict[str, dict[int, int]]] = {}
+    # By inbox: these sequences, and how many there were as it subscribed.
+    earlier: dict[str, tuple[dict[int, int], int]] = {}
     for step, typed in in_order(connections):
         request = typed.message if typed.name == "SubscriptionRequest" else None
         if request is None and typed.name in ("MsgProto", "Ack") and typed.answers is not None:
             request = typed.answers.message
         if typed.name == "UnsubscribeRequest":  # the durable may end here
             name = typed.message.clientID, typed.message.subject, typed.message.durableName
-            for key in [key for key in acknowledged if key[:3] == name]:
-                del acknowledged[key]
+            acknowledged.pop(name, None)
         if request is None or not request.durableName:
             continue
-        key = request.clientID, request.subject, request.durableName, request.qGroup
+        durable = request.clientID, request.subject, request.durableName
+        groups = acknowledged.setdefault(durable, {})
+        sequences = groups.setdefault(request.qGroup, {})
         if typed.name == "SubscriptionRequest":
-            earlier[request.inbox] = set(acknowledged.get(key, ()))
+            earlier[request.inbox] = sequences, len(sequences)
         elif typed.name == "Ack":
-            acknowledged.setdefault(key, set()).add(typed.message.sequence)
-        elif before := earlier.get(request.inbox):
-            yield broken(step) if typed.message.sequence in before else kept(step)
+            sequences.setdefault(typed.message.sequence, len(sequences))
+        else:
+            before, count = earlier.get(request.inbox, ({}, 0))
+            if count:
+                known = before.get(typed.message.sequence, count) < count
+                yield broken(step) if known else kept(step)
 
 
-#: Takes the request, its step, the first delivery and the sequences of the channel known before;
-#: returns whether the delivery is right, or None if the capture cannot tell.
-_Judge = Callable[[Any, Step, Any, list[int]], bool | None]
+#: The lowest and the highest sequence of a channel known before a subscription; None without any.
+_Known = tuple[int, int] | None
+#: Takes the request, its step, the first delivery and what was known before; returns whether the
+#: delivery is right, or None if the capture cannot tell.
+_Judge = Callable[[Any, Step, Any, _Known], bool | None]
 
 
 def _starts(position: int, judge: _Judge) -> Callable[[Connections], Iterator[Verdict]]:
     """Return a rule about the first delivery of a subscription with this start position."""
 
     def check(connections: Connections) -> Iterator[Verdict]:
-        known: dict[str, set[int]] = {}
-        requested: dict[str, tuple[Any, Step, list[int]]] = {}
+        known: dict[str, tuple[int, int]] = {}
+        requested: dict[str, tuple[Any, Step, _Known]] = {}
         for step, typed in in_order(connections):
             if typed.name == "SubscriptionRequest":
                 request = typed.message
                 # A durable subscription starts there only once.
                 if request.startPosition == position and not request.durableName:
-                    before = sorted(known.get(request.subject, ()))
-                    requested[request.inbox] = request, step, before
+                    requested[request.inbox] = request, step, known.get(request.subject)
             elif typed.name == "MsgProto" and typed.answers is not None:
                 message, inbox = typed.message, typed.answers.message.inbox
-                known.setdefault(typed.answers.message.subject, set()).add(message.sequence)
+                channel, sequence = typed.answers.message.subject, message.sequence
+                low, high = known.get(channel, (sequence, sequence))
+                known[channel] = min(low, sequence), max(high, sequence)
                 # A member of a queue group receives what the others leave.
                 if inbox not in requested or typed.answers.message.qGroup:
                     continue
@@ -122,25 +131,25 @@ def _starts(position: int, judge: _Judge) -> Callable[[Connections], Iterator[Ve
     return check
 
 
-def _after_known(request: Any, asked: Step, message: Any, known: list[int]) -> bool | None:
+def _after_known(request: Any, asked: Step, message: Any, known: _Known) -> bool | None:
     return message.sequence > known[-1] if known else None
 
 
-def _last(request: Any, asked: Step, message: Any, known: list[int]) -> bool | None:
+def _last(request: Any, asked: Step, message: Any, known: _Known) -> bool | None:
     return message.sequence >= known[-1] if known else None
 
 
-def _age(request: Any, asked: Step, message: Any, known: list[int]) -> bool | None:
+def _age(request: Any, asked: Step, message: Any, known: _Known) -> bool | None:
     if asked.time is None or not message.timestamp:
         return None
     return bool(message.timestamp >= asked.time - request.startTimeDelta - _CLOCKS)
 
 
-def _sequence(request: Any, asked: Step, message: Any, known: list[int]) -> bool | None:
+def _sequence(request: Any, asked: Step, message: Any, known: _Known) -> bool | None:
     return bool(message.sequence >= request.startSequence)
 
 
-def _everything(request: Any, asked: Step, message: Any, known: list[int]) -> bool | None:
+def _everything(request: Any, asked: Step, message: Any, known: _Known) -> bool | None:
     if message.sequence == 1:
         return True
     return message.sequence <= known[0] if known else None
