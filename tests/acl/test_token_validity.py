@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 
@@ -118,3 +119,56 @@ def test_readable_creds_load_if_the_caller_allows_it(tmp_path):
     assert Permissions.load(path, allow_readable=True).publish_allow == ("orders.>",)
     assert CliRunner().invoke(app, ["acl", "show", str(path)]).exit_code == 2
     assert CliRunner().invoke(app, ["acl", "show", str(path), "--allow-readable"]).exit_code == 0
+
+
+def _revoked(tmp_path, **revocations):
+    """A user's JWT, the JWT of its account that revokes users, and the files of both."""
+    operator = Operator()
+    user = operator.user(LISTS, claims={"iat": 1_700_000_000})[0]
+    key = json.loads(base64.urlsafe_b64decode(user.split(".")[1] + "=="))["sub"]
+    seconds = {key if name == "user" else "*": value for name, value in revocations.items()}
+    account = operator.account_token({"revocations": seconds})
+    for name, text in (("user.jwt", user), ("account.jwt", account)):
+        (tmp_path / name).write_text(text)
+    return tmp_path / "user.jwt", tmp_path / "account.jwt"
+
+
+@pytest.mark.parametrize("who", ["user", "everyone"])
+def test_a_revoked_user_is_an_error_of_load_and_of_lint(tmp_path, who):
+    pytest.importorskip("nacl")
+    user, account = _revoked(tmp_path, **{who: 1_700_000_000})
+    with pytest.raises(PermissionsError, match="the account has revoked") as caught:
+        Permissions.load(user, account_jwt=account.read_text())
+    assert (caught.value.reason, caught.value.file) == ("jwt-revoked", str(user))
+    done = CliRunner().invoke(app, ["acl", "lint", str(user), "--account-jwt", str(account)])
+    assert done.exit_code == 1, done.output
+    assert f"{user}: error revoked: " in done.output
+    assert Permissions.load(user).publish_allow == ("orders.>",), "without the account, not known"
+    for verb in (["show", str(user)], ["who", "orders.new", str(user)]):
+        done = CliRunner().invoke(app, ["acl", *verb, "--account-jwt", str(account)])
+        assert done.exit_code == 2, "no other verb shows what a revoked user may"
+
+
+def test_a_user_issued_after_the_revocation_loads(tmp_path):
+    pytest.importorskip("nacl")
+    user, account = _revoked(tmp_path, user=1_699_999_999, everyone=1)
+    assert Permissions.load(user, account_jwt=account.read_text()).determined
+
+
+@pytest.mark.parametrize("value", [[], {"*": "1"}, {"*": True}, 7])
+def test_revocations_of_another_type_are_refused(tmp_path, value):
+    pytest.importorskip("nacl")
+    operator = Operator()
+    (tmp_path / "user.jwt").write_text(operator.user(LISTS)[0])
+    account = operator.account_token({"revocations": value})
+    with pytest.raises(PermissionsError, match="revocations"):
+        Permissions.load(tmp_path / "user.jwt", account_jwt=account)
+
+
+def test_a_store_whose_user_says_no_number_as_its_time_is_refused(tmp_path):
+    operator = Operator()
+    account = operator.account_token({"revocations": {"*": 1}})
+    (tmp_path / "account.jwt").write_text(account)
+    (tmp_path / "user.jwt").write_text(operator.user(LISTS, claims={"iat": "today"})[0])
+    with pytest.raises(PermissionsError, match="iat"):
+        Permissions.load_all(tmp_path)

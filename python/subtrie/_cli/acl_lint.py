@@ -15,7 +15,7 @@ from ..acl._microbus import about_microbus
 from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .markdown import code
-from .permission_files import FILE, SOURCE, UserSelection, by_plane, every_user, of_user
+from .permission_files import FILE, SOURCE, BadFile, UserSelection, by_plane, every_user, of_user
 from .report_forms import JSON, MARKDOWN, TEXT, by_format, formats, print_report
 from .sarif import fingerprint, sarif_of_findings
 from .stream import console, line_of_output, print_json, printable
@@ -107,12 +107,18 @@ def lint(
 def _of_file(
     file: Path, selection: UserSelection, every_user: bool, plane: str | None
 ) -> list[Finding]:
-    if selection.names_a_user:
-        users = {"": selection.load_determined(file)}
-    else:
-        users = selection.load_each(file)
-        if len(users) == 1 and not every_user:
-            users = dict.fromkeys([""], *users.values())
+    try:
+        if selection.names_a_user:
+            users = {"": selection.load_determined(file)}
+        else:
+            users = selection.load_each(file)
+    except BadFile as error:
+        if error.reason != "jwt-revoked":
+            raise
+        message = "the account has revoked this user: no client can connect with the token"
+        return [Finding("revoked", "error", message, file=str(file))]
+    if not selection.names_a_user and len(users) == 1 and not every_user:
+        users = dict.fromkeys([""], *users.values())
     microbus = plane is not None or about_microbus(users.values())
     found = []
     for name, permissions in users.items():

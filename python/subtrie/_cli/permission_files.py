@@ -43,6 +43,8 @@ class BadFile(click.ClickException):
     """A file that cannot be read or decides nothing: one line without the usage, exit code 2."""
 
     exit_code = 2
+    #: Why, if a rule of subtrie refused it.
+    reason: str | None = None
 
     def format_message(self) -> str:
         """Return the message with control characters escaped."""
@@ -81,7 +83,9 @@ SOURCE = _PermissionSource(several=True)
 def bad_file(error: Exception) -> BadFile:
     """Return the error of a command: every mistake of the run, in the words of the command."""
     lines = [in_words_of_the_command(str(each)) for each in (error, *other_mistakes(error))]
-    return BadFile("\n".join([f"{len(lines)} mistakes", *lines] if len(lines) > 1 else lines))
+    made = BadFile("\n".join([f"{len(lines)} mistakes", *lines] if len(lines) > 1 else lines))
+    made.reason = getattr(error, "reason", None)
+    return made
 
 
 by_plane = click.option(

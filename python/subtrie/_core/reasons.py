@@ -342,6 +342,10 @@ LOADING: dict[str, Reason] = {
     "jwt-chain": Reason(
         "it was not issued by the given keys", "give the account's own JWT and its operator's key"
     ),
+    "jwt-revoked": Reason(
+        "the account has revoked this user: no client can connect with the token",
+        "issue a new token, or remove the file",
+    ),
     "jwt-scoped": Reason(
         "it is signed by a scoped signing key, yet has permissions of its own",
         "remove them; nats-server refuses it too",

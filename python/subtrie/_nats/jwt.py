@@ -63,7 +63,7 @@ def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
     for name, of in (("iss", claims), ("sub", claims), ("issuer_account", nats)):
         if not isinstance(of.get(name, "" if of is nats else None), str):
             raise file_error("jwt", name, path)
-    for name in ("exp", "nbf"):
+    for name in ("exp", "nbf", "iat"):
         if claims.get(name) is not None and type(claims[name]) is not int:
             raise file_error("jwt", name, path)
     return claims
@@ -149,6 +149,24 @@ def check_signature(token: str, claims: dict[str, Any], keys: set[Any], path: Pa
         nacl.signing.VerifyKey(public_bytes(issuer)).verify(signed.encode(), raw)
     except (ValueError, binascii.Error, nacl.exceptions.CryptoError):
         raise file_error("jwt-signature", "the token", path) from None
+
+
+def is_revoked(claims: dict[str, Any], account: dict[str, Any], path: Path) -> bool:
+    """Return whether an account has revoked a user, or all users issued until some second.
+
+    Args:
+        claims: the user's claims.
+        account: the account's claims.
+        path: the file of the account's JWT, for messages.
+
+    Raises:
+        PermissionsError: the revocations are not seconds by public key.
+    """
+    revoked = object_claim(account["nats"].get("revocations"), "revocations", path)
+    if any(type(second) is not int for second in revoked.values()):
+        raise file_error("jwt", "revocations", path, field="revocations")
+    issued = claims.get("iat") or 0
+    return any(issued <= revoked[key] for key in (claims["sub"], "*") if key in revoked)
 
 
 # --- the time a token is good for

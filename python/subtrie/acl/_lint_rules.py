@@ -68,6 +68,11 @@ _RULES = (
         "Sign it again.",
     ),
     LintRule(
+        "revoked", "error", "The account has revoked the user.",
+        "No client can connect with the token. Reported with --account-jwt.",
+        "Sign it again, or remove it.",
+    ),
+    LintRule(
         "not-yet-valid", "warning", "The token is not valid yet.",
         "No client can connect with it before that time.",
         "Compare the clocks, or wait.",

@@ -257,7 +257,8 @@ class Permissions(RuleSets):
         """Read permissions from a file, whose content decides the format.
 
         A server configuration, a ``.creds`` file, a user JWT, or subtrie permissions JSON. An
-        expired token loads too: see ``expires`` and ``not_before``.
+        expired token loads too: see ``expires`` and ``not_before``. With ``account_jwt``, a user
+        whom the account has revoked does not.
 
         Args:
             path: the file.

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
-from ..._nats.jwt import claims_of, kind_of_token
+from ..._nats.jwt import claims_of, is_revoked, kind_of_token
 from ..._nats.nkey import check_secret_file
 from .._account import Account, Import, add_implied
 from .account_jwt import account_in_jwt, issued_by_account
@@ -208,12 +208,19 @@ class _DeploymentReader:
         claims = claims_of(token, path, "user")
         key = str(claims["nats"].get("issuer_account") or claims["iss"])
         self._complete.add(key)
-        account, account_path = self._tokens.get(key, (None, path))
-        if account is not None and self._revoked(claims, account, account_path):
-            name = claims.get("name") or claims["sub"]
+        name = str(claims.get("name") or claims["sub"])
+        if not self._revoked(claims, key, name):
+            self._add(key, name, token, path)
+
+    def _revoked(self, claims: dict[str, Any], key: str, name: str) -> bool:
+        """Return whether the account, if it is given, has revoked a user; say so."""
+        if key not in self._tokens:
+            return False
+        token, path = self._tokens[key]
+        revoked = is_revoked(claims, claims_of(token, path, "account"), path)
+        if revoked:
             self._loaded.ignored.append(f"{self._name(key)}/{name}: the user is revoked")
-            return
-        self._add(key, str(claims.get("name") or claims["sub"]), token, path)
+        return revoked
 
     def _add(self, key: str, name: str, token: str, path: Path) -> str:
         account = self._tokens.get(key, (None, path))[0]
@@ -242,21 +249,16 @@ class _DeploymentReader:
             loaded.users[label] = LoadedPermissions.undetermined(who)
             loaded.account_of[label] = name
 
-    def _revoked(self, claims: dict[str, Any], account: str, path: Path) -> bool:
-        revoked = claims_of(account, path, "account")["nats"].get("revocations")
-        if not isinstance(revoked, dict):
-            return False
-        issued = claims.get("iat") or 0
-        since = [revoked.get(claims["sub"]), revoked.get("*")]
-        return any(type(each) is int and issued <= each for each in since)
-
     def _connected(self, row: dict[str, Any], path: Path) -> None:
         loaded, key = self._loaded, row["account"]
         token = row["jwt"]
         label = row["user"] if key == GLOBAL else f"{self._name(key)}/{row['user']}"
         if isinstance(token, str) and token:
-            name = claims_of(token, path, "user").get("name")
-            label = self._add(key, str(name or row["user"]), token, path)
+            claims = claims_of(token, path, "user")
+            name = str(claims.get("name") or row["user"])
+            if self._revoked(claims, key, name):  # the broker is about to close it
+                return
+            label = self._add(key, name, token, path)
         elif label not in loaded.users:
             loaded.users[label] = LoadedPermissions.undetermined(NOT_TOLD)
             loaded.account_of[label] = key

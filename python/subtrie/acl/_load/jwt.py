@@ -17,6 +17,7 @@ from ..._nats.jwt import (
     array_claim,
     check_signature,
     claims_of,
+    is_revoked,
     object_claim,
     signing_keys,
     validity_of,
@@ -33,7 +34,8 @@ def permissions_in_jwt(
 ) -> LoadedPermissions:
     """Return what a user's JWT grants; undetermined if the account decides and is not given.
 
-    An expired token loads like any other: its bounds are in ``validity``.
+    An expired token loads like any other: its bounds are in ``validity``. A user whom the account
+    has revoked does not.
 
     Args:
         token: the user's JWT.
@@ -42,7 +44,8 @@ def permissions_in_jwt(
         trusted: public keys of operators; with them, that of the account's JWT is checked too.
 
     Raises:
-        PermissionsError: a token is malformed, of another kind, or the chain does not hold.
+        PermissionsError: a token is malformed, of another kind, or revoked, or the chain does not
+            hold.
     """
     claims = claims_of(token, path, "user")
     validity = validity_of(claims)
@@ -73,6 +76,8 @@ def _permissions_of(
     check_signature(token, claims, {account["sub"], *scopes}, path)
     if trusted:
         check_signature(account_jwt, account, set(trusted), path)
+    if is_revoked(claims, account, path):
+        raise file_error("jwt-revoked", claims.get("name") or claims["sub"], path)
     scope = scopes.get(claims["iss"])
     if scope is None:
         return own or _granted_by_account(account["nats"].get("default_permissions"), path)
