@@ -77,6 +77,21 @@ REPORTED = {
         'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
         'stock.__dict__["item"](orders)'
     ),
+    "__dict__ of __class__": (
+        'orders.__class__.__dict__["request"](orders, "GET", "https://a.shop/x")'
+    ),
+    "vars of type()": 'vars(type(orders))["request"](orders, "GET", "https://a.shop/x")',
+    "__dict__ of the class": 'Connector.__dict__["request"](orders, "GET", "https://a.shop/x")',
+    "__dict__ of a derived class": (
+        'class Own(Connector): ...\nvars(Own)["request"](orders, "GET", "https://a.shop/x")'
+    ),
+    "getattr of the class": 'getattr(type(orders), "request")(orders, "GET", "https://a.shop/x")',
+    "__getattribute__ of object": (
+        'object.__getattribute__(orders, "request")("GET", "https://a.shop/x")'
+    ),
+    "__getattribute__ of the class": (
+        'Connector.__getattribute__(orders, "request")("GET", "https://a.shop/x")'
+    ),
     "a connector of an unknown host": "def f(h): Connector(h)",
 }
 
@@ -132,6 +147,8 @@ SILENT = {
     ),
     "other modules": 'import importlib\nimportlib.import_module("json").loads("1")',
     "vars of a module": "import json\nvars(json)",
+    "__dict__ of another class": "class Own: ...\nOwn.__dict__\nvars(type(Own()))",
+    "other attributes of the class": "getattr(Connector, 'startup')\ntype(orders).__name__",
     "a class that is derived": "class Own(Connector):\n    def f(self): super().startup()",
     "the connector as an argument": "from subtrie.connector import run\nrun(orders)",
 }  # fmt: skip

@@ -67,8 +67,10 @@ class HiddenCallDetector:
             "__getattribute__",
             "__getattr__",
         ):
-            name = argument(call, 0, "name")
-            yield from self._attribute(site, call.func.value, name, call.func.attr)
+            owner, name = call.func.value, argument(call, 0, "name")
+            if len(call.args) > 1:  # of a class: the object is its first argument
+                owner, name = call.args[:2]
+            yield from self._attribute(site, owner, name, call.func.attr)
 
     def of_attribute(self, site: Site, node: ast.Attribute) -> Iterator[HiddenCall]:
         """Yield what the read of an attribute hides, whether it is called or not."""
@@ -109,9 +111,12 @@ class HiddenCallDetector:
     ) -> Iterator[HiddenCall]:
         values = self._tree.resolver.of(owner, site.scope)
         connectors, clients = of_kind(values, "Connector"), of_kind(values, "Client")
-        if not connectors and not clients:
-            return
         names = self._names(site, name)
+        if not connectors and not clients:
+            known = self._methods.isdisjoint(each or "" for each in names) and None not in names
+            if owner is not None and not known and self._is_class(site, owner):
+                yield HiddenCall(f"{what} of a class: the method cannot be determined", None)
+            return
         if not connectors or None in names or not VERBS.isdisjoint(names):
             yield HiddenCall(f"{what}: the method cannot be determined", connectors)
 
@@ -139,6 +144,8 @@ class HiddenCallDetector:
             yield HiddenCall(f"{what}: the method cannot be determined", connectors)
         elif of_kind(values, "Client"):
             yield HiddenCall(f"{what}: the stub cannot be determined", None)
+        elif owner is not None and self._is_class(site, owner):
+            yield HiddenCall(f"{what} of a class: the method cannot be determined", None)
 
     def _names(self, site: Site, node: ast.expr | None) -> list[str | None]:
         return [literal_text(each) for each in self._evaluator.of(node, site.scope)]
