@@ -7,8 +7,9 @@ value cannot be parsed. One that arrives later and cannot be parsed is logged, a
 
 Each ``config.yaml`` has two levels, a domain and the names below it: ``shop.example:``, ``  Limit:
 7``. Files of the working directory and its parents add up, nearer ones win, and in each directory
-``config.local.yaml``. The most specific domain wins: the host, then its parents (``example``), then
-``all``. Other YAML than these two levels of plain or quoted texts is reported and skipped.
+``config.local.yaml``; a folder that others may write ends the search (``_config_folders``). The
+most specific domain wins: the host, then its parents (``example``), then ``all``. Other YAML than
+these two levels of plain or quoted texts is reported and skipped.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from .._core.errors import SubtrieError, refusal
 from .._core.ports import CONTROL
 from ._client import RequestClient
+from ._config_folders import config_folders
 from ._errors import AckTimeout, HTTPError
 
 logger = logging.getLogger("subtrie.connector")
@@ -164,6 +167,7 @@ class Configuration:
         return answered, texts, refused
 
 
+_NAMES = ("config.yaml", "config.local.yaml")  # the second one wins
 _MAX_SIZE = 1 << 20  # bytes of one file
 _LONGEST_LINE = 4096
 _QUOTED = r"""\"([^"\\]*)\"|'([^']*)'"""
@@ -194,19 +198,35 @@ def read_config_files(folder: Path | None = None) -> Values:
     """
     folder = Path.cwd() if folder is None else folder
     values: Values = {}
-    for each in reversed((folder, *folder.parents)):
-        for name in ("config.yaml", "config.local.yaml"):
-            try:
-                file = each / name
-                if file.stat().st_size > _MAX_SIZE:
-                    logger.warning("%s is larger than %d bytes and not read", file, _MAX_SIZE)
-                    continue
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
+    for each in reversed(config_folders(folder, _NAMES)):
+        for name in _NAMES:
+            file = each / name
+            text = _text_of(file)
             for domain, names in parse_config(text, str(file)).items():
                 values.setdefault(domain, {}).update(names)
     return values
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file; an empty one if it is not there or does not count."""
+    try:
+        # Without O_NONBLOCK a pipe of this name would never open.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            logger.warning("%s is not read: it is not a regular file", file)
+            return ""
+        data = opened.read(_MAX_SIZE + 1)
+    if len(data) > _MAX_SIZE:
+        logger.warning("%s is larger than %d bytes and not read", file, _MAX_SIZE)
+        return ""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        logger.warning("%s is not read: it is not UTF-8", file)
+        return ""
 
 
 def parse_config(text: str, file: str = "config.yaml") -> Values:

@@ -2,7 +2,7 @@
 
 The files of the working directory and of its parents are read when a connector is made, and kept
 until the next one is made there. A file counts only if this user or root owns it and no other user
-may write it, because it can choose the broker. Only lines ``NAME: value`` are read.
+may write it or put it there, because it can choose the broker. Only lines ``NAME: value`` are read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ._config_folders import config_folders
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -51,7 +53,7 @@ def read_env_files() -> EnvFiles:
     """Read the files of the working directory and its parents, nearer ones first."""
     folder = Path.cwd()
     values: dict[str, tuple[str, Path]] = {}
-    for each in (folder, *folder.parents):
+    for each in config_folders(folder, _NAMES):
         for file in (each / name for name in _NAMES):
             for name, value in _lines(file).items():
                 values.setdefault(name, (value, file))
