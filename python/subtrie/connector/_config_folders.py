@@ -1,6 +1,6 @@
 """The folders whose files configure a connector: the working directory and those above it.
 
-A folder that others may write ends the search, because anybody could put a file there: neither it
+A folder that others may write ends the search, because its files may be those of another user: neither it
 nor a folder above it counts.
 """
 
@@ -50,7 +50,7 @@ def _fault(folder: Path) -> str:
         return f"another user owns {folder} (uid {status.st_uid})"
     mode = stat.S_IMODE(status.st_mode)
     others = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
-    # On a file system that is mounted to be read only, such as a ConfigMap, nobody may write.
+    # On a file system that is mounted to be read only, such as a ConfigMap, no user may write.
     if others and os.access(folder, os.W_OK):
         return f"others may write {folder} (mode {mode:04o})"
     return ""
