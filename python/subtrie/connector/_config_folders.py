@@ -1,7 +1,7 @@
 """The folders whose files configure a connector: the working directory and those above it.
 
-A folder that others may write ends the search, because its files may be those of another user: neither it
-nor a folder above it counts.
+A folder that others may write ends the search, because its files may be those of another user:
+neither it nor a folder above it counts.
 """
 
 from __future__ import annotations
