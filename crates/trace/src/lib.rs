@@ -9,10 +9,13 @@ mod columns;
 mod connection;
 mod divider;
 mod event;
+mod free_lines;
 mod json_texts;
 mod lines;
 mod login;
 mod matching;
+#[cfg(test)]
+mod matching_laws;
 mod messages;
 mod operation;
 mod prefix;

@@ -17,6 +17,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::free_lines::FreeLines;
+
 /// The number of a window.
 pub type WindowId = u64;
 
@@ -29,8 +31,8 @@ pub type Subscriber = SmallVec<[u8; 24]>;
 /// The bytes of a size, before the subject in the key of a group.
 const SIZE: usize = size_of::<i64>();
 
-/// The number of empty groups and of empty queues whose memory is kept for reuse, and the largest of
-/// these: they bound what a burst of messages leaves behind.
+/// The number of unused groups, and the number of lines or windows of each, whose memory is kept for
+/// reuse: they bound what a burst of messages leaves behind.
 const SPARE: usize = 1_024;
 const LARGEST_SPARE: usize = 1_024;
 
@@ -45,24 +47,12 @@ pub struct Served {
     pub ambiguous: bool,
 }
 
-/// A window that is open in a group.
-#[derive(Debug, Clone)]
-pub struct Open {
-    /// The window.
-    pub id: WindowId,
-    /// Its first byte.
-    pub start: u64,
-    /// The number of lines of the group before it.
-    pub first_line: u64,
-    /// Whether it shares a line with a window that was served.
-    pub shares: bool,
-}
-
-/// A window that was served and waits for those that shared a line with it.
+/// A window that was served and waits for those that share a line with it.
 pub struct Waiting {
     id: WindowId,
     served: Served,
-    rivals: Vec<WindowId>,
+    /// The windows that share a line with it are those that are open with a lower number.
+    rivals_before: WindowId,
 }
 
 /// The messages of one subject, reply and size.
@@ -70,17 +60,22 @@ pub struct Waiting {
 pub struct Group {
     /// Size, subject and reply, as `write_key` writes them.
     pub key: Vec<u8>,
-    /// The open windows, by their beginnings.
-    pub open: Vec<Open>,
-    pub(super) waiting: Vec<Waiting>,
-    /// The number of delivery lines so far.
-    pub lines: u64,
-    /// The lines to clients that no window has taken, by subscriber.
-    pub free: Vec<(Subscriber, VecDeque<u64>)>,
-    /// The lines to other servers that no window has taken, by connection.
-    pub hops: Vec<(u32, VecDeque<u64>)>,
+    /// The windows by their beginnings, which is the order of their numbers; `None` is closed.
+    pub open: VecDeque<(WindowId, Option<u64>)>,
+    closed: usize,
+    /// Those that wait, in the order of their ends and so of `rivals_before`.
+    waiting: VecDeque<Waiting>,
+    /// The windows with a lower number were open at the latest line to a client.
+    pub covered: WindowId,
+    /// The open windows with a lower number share a line with a window that was served.
+    pub shared: WindowId,
+    /// The lines to clients.
+    pub free: FreeLines<Subscriber>,
+    /// The lines to other servers, by connection.
+    pub hops: FreeLines<u32>,
     /// Whether it may lack windows, as lines were skimmed.
-    pub(super) doubtful: bool,
+    doubtful: bool,
+    steps: u64,
 }
 
 /// The match groups that have open windows.
@@ -90,15 +85,16 @@ pub struct Groups {
     /// The groups in use, by their keys.
     by_key: HashTable<GroupId>,
     hasher: RandomState,
-    /// Groups and queues that are not in use; they keep their memory, so that a message needs none.
+    /// Groups that are not in use; they keep their memory, so that a message needs none.
     spare: Vec<GroupId>,
-    queues: Vec<VecDeque<u64>>,
     /// The number of groups that may lack windows.
     pub doubtful: usize,
     /// Windows whose result is known.
     pub served: Vec<(WindowId, Served)>,
     /// The positions of delivery lines that no window took.
     pub unmatched: Vec<u64>,
+    /// The work of the groups that are no longer in use.
+    steps: u64,
 }
 
 /// Return who receives a line: the queue group, or the connection and its subscription id.
@@ -113,7 +109,7 @@ pub fn subscriber(queue: &[u8], conn: u32, sid: &[u8]) -> Subscriber {
     made
 }
 
-/// The connection in what `subscriber` wrote.
+/// Return the connection in what `subscriber` wrote.
 pub fn subscriber_conn(subscriber: &[u8]) -> Option<u32> {
     let conn = subscriber.strip_prefix(b" ")?.first_chunk()?;
     Some(u32::from_le_bytes(*conn))
@@ -181,14 +177,7 @@ impl Groups {
     /// Open a window in the group of a key.
     pub fn open(&mut self, key: &[u8], id: WindowId, start: u64) -> GroupId {
         let found = self.find_or_add(key);
-        let group = &mut self.slots[found];
-        let first_line = group.lines;
-        group.open.push(Open {
-            id,
-            start,
-            first_line,
-            shares: false,
-        });
+        self.slots[found].open.push_back((id, Some(start)));
         found
     }
 
@@ -206,15 +195,9 @@ impl Groups {
             return;
         };
         let group = &mut self.slots[id];
-        group.lines += 1;
-        let known = group.free.iter_mut().find(|(name, _)| *name == subscriber);
-        if let Some((_, lines)) = known {
-            lines.push_back(position);
-        } else {
-            let mut lines = self.queues.pop().unwrap_or_default();
-            lines.push_back(position);
-            group.free.push((subscriber, lines));
-        }
+        let latest = group.open.back().map_or(0, |(latest, _)| latest + 1);
+        group.covered = group.covered.max(latest);
+        group.free.add(subscriber, position);
     }
 
     /// Add a line that sends a message to another server; return whether a window of it is open.
@@ -222,58 +205,27 @@ impl Groups {
         let Some(id) = self.find(key) else {
             return false;
         };
-        let group = &mut self.slots[id];
-        match group.hops.iter_mut().find(|(known, _)| *known == conn) {
-            Some((_, lines)) => lines.push_back(position),
-            None => group.hops.push((conn, VecDeque::from([position]))),
-        }
+        self.slots[id].hops.add(conn, position);
         true
     }
 
     /// End a window in a group: serve it, or drop it if its message was refused.
     pub fn close(&mut self, id: GroupId, window: WindowId, refused: bool) {
         let group = &mut self.slots[id];
-        let Some(at) = group.open.iter().position(|open| open.id == window) else {
+        let Some(start) = group.remove(window) else {
             return;
         };
-        let open = group.open.remove(at);
         if !refused {
-            group.serve(&open);
+            group.serve(window, start, &mut self.served);
         }
-        let served = &mut self.served;
-        group.waiting.retain_mut(|waiting| {
-            if let Some(at) = waiting.rivals.iter().position(|&rival| rival == window) {
-                waiting.rivals.swap_remove(at);
-                waiting.served.ambiguous |= !refused;
-            }
-            let known = waiting.served.ambiguous || waiting.rivals.is_empty();
-            if known {
-                served.push((waiting.id, waiting.served));
-            }
-            !known
-        });
+        group.report(&mut self.served);
         // Lines before the first open window can no longer be taken.
-        let first = group.open.first().map_or(u64::MAX, |open| open.start);
-        for (_, lines) in &mut group.free {
-            while lines.front().is_some_and(|&line| line < first) {
-                self.unmatched.extend(lines.pop_front());
-            }
-        }
-        for (_, lines) in &mut group.hops {
-            while lines.front().is_some_and(|&line| line < first) {
-                lines.pop_front();
-            }
-        }
-        let queues = &mut self.queues;
-        group.free.retain_mut(|(_, lines)| {
-            let empty = lines.is_empty();
-            if empty && queues.len() < SPARE && lines.capacity() <= LARGEST_SPARE {
-                queues.push(std::mem::take(lines));
-            }
-            !empty
-        });
-        group.hops.retain(|(_, lines)| !lines.is_empty());
-        if group.open.is_empty() {
+        let first = group.open.front().and_then(|(_, start)| *start);
+        let before = first.unwrap_or(u64::MAX);
+        let unmatched = &mut self.unmatched;
+        group.free.forget(before, |line| unmatched.push(line));
+        group.hops.forget(before, |_| {});
+        if first.is_none() {
             self.remove(id);
         }
     }
@@ -286,83 +238,101 @@ impl Groups {
             entry.remove();
         }
         self.doubtful -= usize::from(std::mem::take(&mut group.doubtful));
-        if self.spare.len() < SPARE && group.key.capacity() <= LARGEST_SPARE {
+        self.steps += std::mem::take(&mut group.steps);
+        self.steps += std::mem::take(&mut group.free.steps) + std::mem::take(&mut group.hops.steps);
+        if self.spare.len() < SPARE && group.capacity() <= LARGEST_SPARE {
             group.key.clear();
-            group.lines = 0;
             group.waiting.clear();
+            (group.covered, group.shared) = (0, 0);
         } else {
             *group = Group::default();
         }
         self.spare.push(id);
     }
+
+    /// Return the work so far: windows, lines and receivers that were read, levels of trees.
+    #[cfg(test)]
+    pub fn steps(&self) -> u64 {
+        let groups = self.iter().map(|group| {
+            let lines = group.free.steps + group.hops.steps;
+            group.steps + lines
+        });
+        self.steps + groups.sum::<u64>()
+    }
 }
 
 impl Group {
-    /// Give a window its lines, and note the open windows that share a line with it.
-    fn serve(&mut self, window: &Open) {
-        let mut served = Served {
-            ambiguous: window.shares,
-            ..Served::default()
+    /// Remove a window, and return its beginning.
+    fn remove(&mut self, window: WindowId) -> Option<u64> {
+        let at = self
+            .open
+            .binary_search_by_key(&window, |&(id, _)| id)
+            .ok()?;
+        let start = self.open[at].1.take();
+        self.closed += 1;
+        while self.open.front().is_some_and(|(_, start)| start.is_none()) {
+            self.open.pop_front();
+            self.closed -= 1;
+        }
+        if self.closed > self.open.len() / 2 {
+            self.steps += self.open.len() as u64;
+            self.open.retain(|(_, start)| start.is_some());
+            self.closed = 0;
+        }
+        start
+    }
+
+    /// Give a window its lines; its result may wait for those that share a line with it.
+    fn serve(&mut self, window: WindowId, start: u64, known: &mut Vec<(WindowId, Served)>) {
+        self.steps += 1;
+        let alone = self.open.is_empty();
+        let served = Served {
+            deliveries: self.free.serve(start, alone),
+            forwarded: self.hops.serve(start, alone),
+            ambiguous: window < self.shared,
         };
-        for (_, lines) in &mut self.free {
-            served.deliveries += u32::from(take(lines, window.start));
+        while let Some(waiting) = self.waiting.back()
+            && waiting.rivals_before > window
+        {
+            let ambiguous = true;
+            let served = Served {
+                ambiguous,
+                ..waiting.served
+            };
+            known.push((waiting.id, served));
+            self.waiting.pop_back();
+            self.steps += 1;
         }
-        for (_, lines) in &mut self.hops {
-            served.forwarded += u32::from(take(lines, window.start));
+        let shares = window < self.covered;
+        if shares {
+            self.shared = self.covered;
         }
-        let mut rivals = Vec::new();
-        for other in &mut self.open {
-            if other.first_line.max(window.first_line) < self.lines {
-                other.shares = true;
-                rivals.push(other.id);
-            }
-        }
-        self.waiting.push(Waiting {
-            id: window.id,
-            served,
-            rivals,
-        });
-    }
-}
-
-/// Remove the earliest line after `start`; return whether there is one.
-fn take(lines: &mut VecDeque<u64>, start: u64) -> bool {
-    match lines.iter().position(|&line| line > start) {
-        Some(at) => lines.remove(at).is_some(),
-        None => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rival_that_was_refused_makes_nothing_ambiguous() {
-        for (refused, ambiguous) in [(false, true), (true, false)] {
-            let mut groups = Groups::default();
-            let group = groups.open(b"k", 1, 10);
-            groups.open(b"k", 2, 20);
-            groups.line(b"k", 30, subscriber(b"s", 0, b""));
-            groups.close(group, 1, false);
-            assert!(groups.served.is_empty());
-            groups.close(group, 2, refused);
-            let first = groups.served.iter().find(|(id, _)| *id == 1).unwrap().1;
-            assert_eq!((first.deliveries, first.ambiguous), (1, ambiguous));
-            assert_eq!(groups.find(b"k"), None);
+        if shares && !served.ambiguous {
+            let rivals_before = self.covered;
+            self.waiting.push_back(Waiting {
+                id: window,
+                served,
+                rivals_before,
+            });
+        } else {
+            known.push((window, served));
         }
     }
 
-    #[test]
-    fn lines_before_every_open_window_are_unmatched() {
-        let mut groups = Groups::default();
-        let group = groups.open(b"k", 1, 10);
-        for line in [20, 21, 22] {
-            groups.line(b"k", line, subscriber(b"s", 0, b""));
+    /// Report the windows that no open window shares a line with any more.
+    fn report(&mut self, known: &mut Vec<(WindowId, Served)>) {
+        let first = self.open.front().map_or(WindowId::MAX, |(id, _)| *id);
+        while let Some(waiting) = self.waiting.front()
+            && waiting.rivals_before <= first
+        {
+            known.push((waiting.id, waiting.served));
+            self.waiting.pop_front();
+            self.steps += 1;
         }
-        groups.open(b"k", 2, 30);
-        groups.close(group, 1, false);
-        assert_eq!(groups.unmatched, [21, 22]);
-        assert!(!groups.served[0].1.ambiguous);
+    }
+
+    fn capacity(&self) -> usize {
+        let lines = self.free.capacity().max(self.hops.capacity());
+        lines.max(self.key.capacity()).max(self.open.capacity())
     }
 }

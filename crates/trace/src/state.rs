@@ -3,19 +3,18 @@
 //! With it a log is read in ranges by several processes, with the result of one pass. The bytes are
 //! for processes of one version, on machines of any kind.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::login::Login;
-use super::matching::{Group, Groups, Open, Subscriber, WindowId, subscriber_conn};
+use super::matching::{Group, Groups, Subscriber, WindowId, subscriber_conn};
 use super::reader::Reader;
 use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 impl Reader {
     /// Return the state before the next line.
@@ -30,12 +29,8 @@ impl Reader {
         conns.extend(self.logins.by_conn.keys());
         for group in self.groups.iter() {
             conns.extend(group.hops.iter().map(|(conn, _)| conn));
-            conns.extend(
-                group
-                    .free
-                    .iter()
-                    .filter_map(|(name, _)| subscriber_conn(name)),
-            );
+            let subscribers = group.free.iter().map(|(name, _)| name);
+            conns.extend(subscribers.filter_map(|name| subscriber_conn(name)));
         }
         conns.sort_unstable();
         conns.dedup();
@@ -214,48 +209,42 @@ fn read_window(from: &mut Parser<'_>, groups: &Groups) -> Option<(WindowId, Wind
 
 fn write_group(to: &mut Writer, group: &Group) {
     to.bytes(&group.key);
-    to.number(group.lines);
-    to.number(group.open.len() as u64);
-    for open in &group.open {
-        to.number(open.id);
-        to.number(open.start);
-        to.number(open.first_line);
-        to.number(u64::from(open.shares));
+    to.number(group.covered);
+    to.number(group.shared);
+    let open = group
+        .open
+        .iter()
+        .filter_map(|&(id, start)| Some((id, start?)));
+    to.number(open.clone().count() as u64);
+    for (id, start) in open {
+        to.number(id);
+        to.number(start);
     }
-    to.number(group.free.len() as u64);
-    for (subscriber, lines) in &group.free {
+    to.number(group.free.iter().count() as u64);
+    for (subscriber, line) in group.free.iter() {
         to.bytes(subscriber);
-        to.positions(lines);
+        to.number(line);
     }
-    to.number(group.hops.len() as u64);
-    for (conn, lines) in &group.hops {
-        to.number(u64::from(*conn));
-        to.positions(lines);
+    to.number(group.hops.iter().count() as u64);
+    for (&conn, line) in group.hops.iter() {
+        to.number(u64::from(conn));
+        to.number(line);
     }
 }
 
 fn read_group(from: &mut Parser<'_>) -> Option<Group> {
-    let mut group = Group {
-        key: from.bytes()?.to_vec(),
-        lines: from.number()?,
-        ..Group::default()
-    };
+    let mut group = Group::default();
+    group.key.extend_from_slice(from.bytes()?);
+    (group.covered, group.shared) = (from.number()?, from.number()?);
     for _ in 0..from.number()? {
-        let (id, start, first_line) = (from.number()?, from.number()?, from.number()?);
-        let shares = from.number()? == 1;
-        group.open.push(Open {
-            id,
-            start,
-            first_line,
-            shares,
-        });
+        group.open.push_back((from.number()?, Some(from.number()?)));
     }
     for _ in 0..from.number()? {
         let subscriber = Subscriber::from_slice(from.bytes()?);
-        group.free.push((subscriber, from.positions()?));
+        group.free.add(subscriber, from.number()?);
     }
     for _ in 0..from.number()? {
-        group.hops.push((from.small()?, from.positions()?));
+        group.hops.add(from.small()?, from.number()?);
     }
     Some(group)
 }
@@ -276,13 +265,6 @@ impl Writer {
     fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
-    }
-
-    fn positions(&mut self, positions: &VecDeque<u64>) {
-        self.number(positions.len() as u64);
-        for &position in positions {
-            self.number(position);
-        }
     }
 }
 
@@ -311,9 +293,5 @@ impl<'a> Parser<'a> {
         let (bytes, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(bytes)
-    }
-
-    fn positions(&mut self) -> Option<VecDeque<u64>> {
-        (0..self.number()?).map(|_| self.number()).collect()
     }
 }
