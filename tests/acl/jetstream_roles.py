@@ -14,34 +14,45 @@ from typing import Any
 
 import nats
 from nats.aio.client import Client
+from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy, StreamConfig
 from nats.js.errors import NotFoundError
+from nats.js.kv import KeyValue
 
 #: So many and so long messages that the broker asks an ordered consumer for flow control.
 MANY, LONG = 80, b"x" * 65_536
 
 
 async def prepared(root: Client) -> None:
-    """Makes anew what the programs use: streams, consumers, buckets of keys and of objects."""
+    """Makes what the programs use: streams, consumers, buckets of keys and of objects."""
     stream = root.jetstream()
-    for name in ("ORDERS", "MADE", "KV_cfg", "KV_fast", "OBJ_files"):
+    for name in ("ORDERS", "MADE"):
         with suppress(NotFoundError):
             await stream.delete_stream(name)
     await stream.add_stream(StreamConfig(name="ORDERS", subjects=["orders.>"]))
     await stream.publish("orders.eu.1", b"one")
-    try:
-        await stream.stream_info("BULK")
-    except NotFoundError:
-        await stream.add_stream(StreamConfig(name="BULK", subjects=["bulk.*"]))
-        await asyncio.gather(*(stream.publish("bulk.x", LONG) for _ in range(MANY)))
     await stream.add_consumer("ORDERS", ConsumerConfig(name="shipper", durable_name="shipper"))
     pushed = ConsumerConfig(name="pushed", durable_name="pushed", deliver_subject="deliver.pushed")
     await stream.add_consumer("ORDERS", pushed)
-    for bucket, direct in (("cfg", False), ("fast", True)):
-        store = await stream.create_key_value(bucket=bucket, direct=direct)
-        await store.put("a.b", b"1")
+    try:
+        bucket = await stream.key_value("cfg")
+    except NotFoundError:
+        bucket = await _once(stream)
+    await bucket.put("a.b", b"1")
+
+
+async def _once(stream: JetStreamContext) -> KeyValue:
+    """Makes what no program spoils."""
+    await stream.add_stream(StreamConfig(name="BULK", subjects=["bulk.*"]))
+    await asyncio.gather(*(stream.publish("bulk.x", LONG) for _ in range(MANY)))
+    wide = await stream.create_key_value(bucket="wide")
+    await asyncio.gather(*(wide.put(f"k.{number}", LONG) for number in range(MANY)))
+    fast = await stream.create_key_value(bucket="fast", direct=True)
+    await fast.put("a.b", b"1")
     objects = await stream.create_object_store("files")
-    await objects.put("report", b"y" * 300_000)
+    await objects.put("report", LONG * MANY)
+    await objects.put("note", b"y")
+    return await stream.create_key_value(bucket="cfg", direct=False)
 
 
 async def answering(root: Client) -> None:
@@ -118,24 +129,24 @@ async def kv_write(client: Client) -> None:
 
 
 async def kv_watch(client: Client) -> None:
-    """Watches all keys until the first is told."""
-    bucket = await client.jetstream().key_value("cfg")
+    """Watches all keys until each is told."""
+    bucket = await client.jetstream().key_value("wide")
     watcher = await bucket.watchall()
-    entry = await watcher.updates(timeout=60)
-    assert entry is not None
+    for _ in range(MANY):
+        assert await watcher.updates(timeout=60) is not None
     await watcher.stop()
 
 
 async def object_get(client: Client) -> None:
     """Reads an object."""
     store = await client.jetstream().object_store("files")
-    assert len((await store.get("report")).data or b"") == 300_000
+    assert (await store.get("report")).data == LONG * MANY
 
 
 async def object_put(client: Client) -> None:
-    """Writes an object, and replaces it."""
+    """Writes an object in place of another."""
     store = await client.jetstream().object_store("files")
-    await store.put("report", b"z" * 1000)
+    await store.put("note", b"z" * 1000)
 
 
 async def request(client: Client) -> None:
@@ -183,7 +194,7 @@ ROLES: dict[tuple[str, str], Callable[[Client], Awaitable[None]]] = {
     ("kv-read", "cfg"): kv_read,
     ("kv-read", "fast"): kv_read_direct,
     ("kv-write", "cfg"): kv_write,
-    ("kv-watch", "cfg"): kv_watch,
+    ("kv-watch", "wide"): kv_watch,
     ("object-get", "files"): object_get,
     ("object-put", "files"): object_put,
     ("request", "quote.eu"): request,
@@ -215,20 +226,19 @@ async def run(url: str, user: str, program: Callable[[Client], Awaitable[None]])
             task.result()
             await client.flush()
     finally:
-        for each in (task, waiting, asking):
-            if each is not None:
-                each.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await each
+        left = {each for each in (task, waiting, asking) if each is not None}
+        for each in left:
+            each.cancel()
+        await asyncio.wait(left, timeout=1)  # a client may miss that it is cancelled
         await client.close()
         await root.close()
     return refused
 
 
 async def _asked(root: Client) -> None:
-    """Asks the service again and again until it answers."""
+    """Asks the service again and again until it answers: one that closes may take a request."""
     while True:
         with suppress(nats.errors.Error):
-            await root.request("price.tea", b"", timeout=60)
+            await root.request("price.tea", b"", timeout=0.5)
             return
         await asyncio.sleep(0.01)

@@ -15,6 +15,7 @@ from ..acl._lint import jwt_size
 from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import lint, rule
+from .acl_need import need
 from .acl_test import test
 from .acl_usage import usage
 from .acl_users import show_users
@@ -40,7 +41,7 @@ def acl() -> None:
     """
 
 
-for _command in (diff, flows, lint, rule, test, usage, who):
+for _command in (diff, flows, lint, need, rule, test, usage, who):
     acl.add_command(_command)
 
 

@@ -287,6 +287,17 @@ LOADING: dict[str, Reason] = {
     "snapshot": Reason(
         "not an answer of a broker's monitoring port", "give http://HOST:8222, or a saved answer"
     ),
+    "streams": Reason(
+        "not what a broker tells about streams",
+        "give /jsz?accounts=1&streams=1&consumers=1&config=1, or nats stream info --json",
+    ),
+    "streams-config": Reason(
+        "the streams come without their settings",
+        "ask /jsz?accounts=1&streams=1&consumers=1&config=1",
+    ),
+    "json-cut": Reason(
+        "the JSON ends too early, or something else follows it", "save the whole answer"
+    ),
     "snapshot-auth": Reason(
         "the connections come without accounts", "ask /connz?auth=1&subs=detail"
     ),

@@ -74,6 +74,22 @@ def documents_at(url: str) -> Iterator[dict[str, Any]]:
 
 
 def _asked(url: str) -> dict[str, Any]:
+    value = json_at(url)
+    if not _is_snapshot(value):
+        raise file_error("snapshot", "the answer", Path(_shown(url)))
+    return value
+
+
+def json_at(url: str) -> dict[str, Any]:
+    """Return the object with which a monitoring port answers.
+
+    Args:
+        url: the address of one of its pages.
+
+    Raises:
+        PermissionsError: an answer that is too large, or no object.
+        OSError: the broker does not answer.
+    """
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.HTTPHandler(),
@@ -90,7 +106,7 @@ def _asked(url: str) -> dict[str, Any]:
         value = json.loads(data)
     except (ValueError, RecursionError):
         value = None
-    if not isinstance(value, dict) or not _is_snapshot(value):
+    if not isinstance(value, dict):
         raise file_error("snapshot", "the answer", Path(_shown(url)))
     return value
 

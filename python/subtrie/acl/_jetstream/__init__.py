@@ -1,0 +1,1 @@
+"""JetStream: streams and consumers of a broker, and who may read, write, delete and manage them."""

@@ -1,0 +1,158 @@
+"""Streams and consumers, as a broker tells them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from ..._core import engine
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Origin:
+    """A stream that another one copies, as its mirror or one of its sources.
+
+    Attributes:
+        name: the name of the stream that is copied.
+        api: the prefix of its API, of another domain or account; None for the stream's own account.
+        deliver: the prefix of the subjects by which the copies arrive; None for the broker's own.
+        filters: the patterns of what is copied, all if empty.
+        destinations: for each filter, the subject under which it is stored; empty if unchanged.
+        mirror: True for a mirror, False for a source.
+    """
+
+    name: str
+    api: str | None = None
+    deliver: str | None = None
+    filters: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = ()
+    mirror: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Consumer:
+    """A consumer of a stream.
+
+    Attributes:
+        name: its name.
+        deliver: the subject to which a push consumer delivers; None for a pull consumer.
+        group: the queue group of its subscribers; None without one.
+        filters: the patterns of what it delivers, all if empty.
+        durable: True if it lasts without a client.
+        acknowledged: True if its messages are acknowledged.
+    """
+
+    name: str
+    deliver: str | None = None
+    group: str | None = None
+    filters: tuple[str, ...] = ()
+    durable: bool = False
+    acknowledged: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream.
+
+    Attributes:
+        name: its name.
+        account: the name of its account.
+        file: the file or address from which it is known.
+        subjects: the patterns of what it captures.
+        origins: the streams that it copies.
+        consumers: its consumers; None if the input does not tell them.
+        direct: True if clients may ask for messages by direct get.
+        mirror_direct: True if it answers direct gets of the stream that it mirrors.
+        republish: the pattern of what is published again once stored, and the subject under which;
+            None without.
+        transform: the pattern of what is renamed before it is stored, and the name; None without.
+        retention: ``limits``, ``interest`` or ``workqueue``.
+        sealed: True if nothing can be added or removed.
+        keeps_messages: True if a single message cannot be deleted.
+        keeps_all: True if it cannot be purged.
+        rollup: True if a message may replace those before it.
+    """
+
+    name: str
+    account: str
+    file: str = ""
+    subjects: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    consumers: tuple[Consumer, ...] | None = ()
+    direct: bool = False
+    mirror_direct: bool = False
+    republish: tuple[str, str] | None = None
+    transform: tuple[str, str] | None = None
+    retention: str = "limits"
+    sealed: bool = False
+    keeps_messages: bool = False
+    keeps_all: bool = False
+    rollup: bool = False
+
+    @property
+    def label(self) -> str:
+        """The account and the name."""
+        return f"{self.account}:{self.name}"
+
+    @property
+    def kind(self) -> str:
+        """``stream``, ``key-value bucket`` or ``object store``, by the name."""
+        if self.name.startswith("KV_"):
+            return "key-value bucket"
+        return "object store" if self.name.startswith("OBJ_") else "stream"
+
+    def captures(self, pattern: str) -> bool:
+        """Return True if the stream captures some subject of a pattern."""
+        return any(engine.overlaps(each, pattern) is not None for each in self.subjects)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Streams:
+    """The streams that the inputs hold.
+
+    Attributes:
+        streams: the streams.
+        given: False if no input holds streams, so that nothing is known about them.
+        unseen: what the inputs do not hold, a line each.
+    """
+
+    streams: tuple[Stream, ...] = ()
+    given: bool = False
+    unseen: tuple[str, ...] = ()
+
+    def of(self, account: str) -> list[Stream]:
+        """Return the streams of an account."""
+        return [each for each in self.streams if each.account == account]
+
+    def named(self, name: str, account: str | None = None) -> list[Stream]:
+        """Return the streams of a name: in all accounts, or in one."""
+        return [each for each in self.streams if each.name == name and account in
+                (None, each.account)]  # fmt: skip
+
+    def capturing(self, pattern: str) -> list[Stream]:
+        """Return the streams that capture some subject of a pattern."""
+        return [each for each in self.streams if each.captures(pattern)]
+
+
+def common_subjects(streams: Iterable[Stream]) -> list[tuple[Stream, Stream, str]]:
+    """Return each two streams that may hold a message of one subject, with an example.
+
+    Streams of one account capture no common subject; those of several accounts may, and so may
+    a stream and a pattern of another that it copies.
+    """
+    found = []
+    rows = list(streams)
+    for number, one in enumerate(rows):
+        for two in rows[number + 1 :]:
+            example = next(
+                (
+                    witness
+                    for a in one.subjects
+                    for b in two.subjects
+                    if (witness := engine.overlaps(a, b)) is not None
+                ),
+                None,
+            )
+            if example is not None:
+                found.append((one, two, str(example)))
+    return found
