@@ -139,3 +139,26 @@ def test_the_user_of_an_account_is_named_not_the_file(path):
     done = CliRunner().invoke(app, ["acl", "who", "x", path, "--account", "NONE"])
     assert done.exit_code == 2
     assert "there are SYS/ops, PAY/svc" in done.output
+
+
+def test_why_and_test_decide_on_the_mapped_subject(path, tmp_path):
+    def why(subject, status, *more):
+        args = ["why", subject, "-p", path, "--user", "svc", *more]
+        done = CliRunner().invoke(app, args)
+        assert done.exit_code == status, done.output
+        return done.output
+
+    assert "✗ plant.7.temp  mapped to plant.a.7.temp: no allow entry" in why("plant.7.temp", 1)
+    assert "✓ old.7  mapped to new.7: the allow entry new.> matches" in why("old.7", 0)
+    assert "✓ old.7  mapped to new.7" in why("old.7", 0, "--model", "broker")
+    assert why("half.1", 1).startswith("? half.1  not determined: mappings decide which: mapped to")
+    every = CliRunner().invoke(app, ["why", "old.7", "-p", path, "--every-user"]).output
+    assert "✓ PAY/svc: old.7  mapped to new.7" in every
+    assert "✓ WEB/admin: old.7  there is no allow list" in every
+    policy = tmp_path / "policy.txt"
+    policy.write_text("of nats.conf svc\nyes publish old.7\nno publish plant.7.temp\n")
+    done = CliRunner().invoke(app, ["acl", "test", str(policy)])
+    assert done.exit_code == 0, done.output
+    policy.write_text("yes publish old.7\nbroker no publish plant.7.temp\n")
+    done = CliRunner().invoke(app, ["acl", "test", str(policy), path, "--user", "PAY/svc"])
+    assert done.exit_code == 0, done.output

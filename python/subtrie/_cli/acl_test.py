@@ -39,6 +39,18 @@ class _Expectation(NamedTuple):
         return " ".join(self.words)
 
 
+class _Asked(NamedTuple):
+    """The permissions that lines are about, and the decision about publishing with mappings."""
+
+    permissions: Permissions
+    publish: Callable[[Permissions, str, str, str | None], Decision]
+
+    @classmethod
+    def of(cls, file: Path, selection: UserSelection) -> _Asked:
+        """Return those of one user of a file."""
+        return cls(selection.load_determined(file), selection.may_publish(file))
+
+
 @click.command()
 @click.argument("expected", type=FILE)
 @click.argument("file", type=SOURCE, required=False)
@@ -89,7 +101,7 @@ def _asked(
     expected: Path, file: Path | None, selection: UserSelection, model: str | None
 ) -> list[_Expectation]:
     """Decide every line; all mistakes of the file are one error."""
-    permissions = None if file is None else selection.load_determined(file)
+    asked_of = None if file is None else _Asked.of(file, selection)
     try:
         text = read_text(expected)
     except (SubtrieError, OSError) as error:
@@ -101,13 +113,13 @@ def _asked(
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == "of":
-                permissions = _named(expected, words, selection)
+                asked_of = _named(expected, words, selection)
                 continue
-            if permissions is None:
+            if asked_of is None:
                 raise ValueError(
                     "no permissions to check: pass FILE, or put a line 'of FILE [USER]' above"
                 )
-            wanted, decision = _answer(permissions, words, model)
+            wanted, decision = _answer(asked_of, words, model)
         except (SubtrieError, ValueError) as error:
             mistakes.append(f"{expected}:{number}: {in_words_of_the_command(str(error))}")
             continue
@@ -136,15 +148,15 @@ def _print(failed: list[_Expectation]) -> None:
         screen.print("[green]✓[/] all decisions are as expected")
 
 
-def _named(expected: Path, words: list[str], selection: UserSelection) -> Permissions:
+def _named(expected: Path, words: list[str], selection: UserSelection) -> _Asked:
     if len(words) not in (2, 3):
         raise ValueError("write 'of FILE' or 'of FILE USER'")
     path = expected.parent / words[1]
-    whose = dataclasses.replace(selection, user=None, account=None)
-    return whose.load_determined(path, words[2] if len(words) == 3 else None)
+    user = words[2] if len(words) == 3 else None
+    return _Asked.of(path, dataclasses.replace(selection, user=user, account=None))
 
 
-def _answer(permissions: Permissions, words: list[str], model: str | None) -> tuple[bool, Decision]:
+def _answer(asked: _Asked, words: list[str], model: str | None) -> tuple[bool, Decision]:
     if words[0] in ("strict", "broker"):
         model, *words = words
     if len(words) not in (3, 4, 5) or words[0] not in ("yes", "no"):
@@ -154,10 +166,12 @@ def _answer(permissions: Permissions, words: list[str], model: str | None) -> tu
             "begin with 'strict' or 'broker'"
         )
     said, verb, subject, *more = words
+    permissions = asked.permissions
     ask: Callable[[str], Decision]
     if verb == "publish" and not more:
-        ask = lambda model: permissions.can_publish(subject, model=model)  # noqa: E731
-    elif verb == "subscribe" and len(more) < 2:
+        answer = asked.publish(permissions, "", subject, model)
+        return said == "yes", with_reason(answer, permissions)
+    if verb == "subscribe" and len(more) < 2:
         queue = more[0] if more else None
         ask = lambda model: permissions.can_subscribe(  # noqa: E731
             subject, queue=queue, model=model

@@ -12,10 +12,11 @@ import click
 
 from .._core.errors import SubtrieError
 from .._core.file_errors import other_mistakes
-from ..acl import Deployment, Permissions
+from ..acl import Decision, Deployment, Permissions
 from ..acl._load import holds_one_user
 from ..acl._load.deployments import is_address
 from ..acl._load.files import STANDARD_INPUT
+from ..acl._mapped import may_publish
 from .stream import in_words_of_the_command, line_of_output, printable
 
 #: How the formats of a permissions file are named in help texts.
@@ -157,6 +158,34 @@ class UserSelection:
             return Deployment.load(path, allow_readable=self.allow_readable)
         except (SubtrieError, OSError, ImportError) as error:
             raise bad_file(error) from None
+
+    def may_publish(
+        self, path: Path | str
+    ) -> Callable[[Permissions, str, str, str | None], Decision]:
+        """Return the decision about publishing, with the mappings of the accounts of a file.
+
+        It gets the permissions, the label of the user (empty for the one that is selected), the
+        subject, and the model or None.
+
+        Args:
+            path: the file.
+        """
+        deployment = None if path == STANDARD_INPUT else self.deployment(path)
+        mapping = deployment is not None and any(
+            each.mappings for each in deployment.accounts.values()
+        )
+
+        def decide(
+            permissions: Permissions, label: str, subject: str, model: str | None
+        ) -> Decision:
+            if deployment is None or not mapping:
+                return may_publish(permissions, None, None, subject, model)
+            fitting = [label] if label in deployment.users else []
+            fitting = fitting or [each for each in deployment.users if self.concerns(each)]
+            account = deployment.account_of(fitting[0]) if len(fitting) == 1 else None
+            return may_publish(permissions, account, deployment.cluster, subject, model)
+
+        return decide
 
     def load_each(self, path: Path | str) -> dict[str, Permissions]:
         """Return the permissions of every user; a usage error (exit 2) if they cannot be read.

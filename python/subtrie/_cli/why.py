@@ -69,12 +69,15 @@ def why(
     if not subjects and source == STANDARD_INPUT:
         raise click.UsageError("standard input cannot hold both the permissions and the subjects")
     users = selection.load_each(source) if every_user else {"": selection.load(source)}
+    publish = selection.may_publish(source)
     answers = []
     for text, (name, permissions) in product(inputs(subjects), users.items()):
         try:
-            said: Decision | SubtrieError = with_reason(
-                decided(_question(permissions, verb, text, queue), model), permissions
-            )
+            if verb == "publish":
+                answer = publish(permissions, name, text, model)
+            else:
+                answer = decided(_subscription(permissions, text, queue), model)
+            said: Decision | SubtrieError = with_reason(answer, permissions)
         except SubtrieError as error:
             said = error
         answers.append((text, name, said))
@@ -91,12 +94,10 @@ def why(
     raise SystemExit(0 if all(said for _, _, said in answers) else 1)
 
 
-def _question(
-    permissions: Permissions, verb: str, text: str, queue: str | None
+def _subscription(
+    permissions: Permissions, text: str, queue: str | None
 ) -> Callable[[str], Decision]:
-    """The question about one subject, which gets the name of a model."""
-    if verb == "publish":
-        return lambda model: permissions.can_publish(text, model=model)
+    """The question about one subscription, which gets the name of a model."""
     return lambda model: permissions.can_subscribe(text, queue=queue, model=model)
 
 

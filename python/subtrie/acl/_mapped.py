@@ -1,0 +1,56 @@
+"""Decisions about publishing where mappings of the account apply: the lists see their result."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from ._account import Account
+from ._both_models import decided
+from ._decision import Decision
+from ._permissions import Permissions
+
+
+def may_publish(
+    permissions: Permissions,
+    account: Account | None,
+    cluster: str | None,
+    subject: str,
+    model: str | None = None,
+) -> Decision:
+    """Decide whether a user may publish a subject, which its account may map to another.
+
+    Args:
+        permissions: the permissions of the user.
+        account: the user's account; None if it is not known.
+        cluster: the name of the broker's cluster, empty without one; None if it is not known.
+        subject: the subject as it is published.
+        model: ``strict`` or ``broker``; None for both.
+
+    Raises:
+        SubjectError: not a valid subject.
+    """
+
+    def of(subject: str) -> Callable[[str], Decision]:
+        return lambda model: permissions.can_publish(subject, model=model)
+
+    plain = decided(of(subject), model)
+    outcomes = (subject,) if account is None else account.mapped(subject, cluster)
+    if outcomes is None:
+        why = "not determined: mappings of the account have too many possible results"
+        return dataclasses.replace(plain, allowed=False, explanation=why, determined=False)
+    if outcomes == (subject,):
+        return plain
+    answers = {text: decided(of(text), model) for text in outcomes if text is not None}
+    parts = [f"mapped to {text}: {answer.explanation}" for text, answer in answers.items()]
+    if None in outcomes:
+        parts.append("or a mapping loses the message")
+    several = f"mappings decide which: {'; '.join(parts)}" if len(parts) > 1 else parts[0]
+    if not answers:
+        return Decision(True, plain.model, several)
+    found = list(answers.values())
+    certain = all(each.determined for each in found)
+    if certain and len({each.allowed for each in found}) == 1:
+        return dataclasses.replace(found[0], explanation=several)
+    explanation = f"not determined: {several}"
+    return dataclasses.replace(found[0], allowed=False, explanation=explanation, determined=False)
