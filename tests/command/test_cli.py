@@ -292,5 +292,43 @@ def test_encode_refuses_a_slot_with_a_url():
 
 def test_who_exits_with_2_for_an_invalid_subject(patterns):
     """Bug: it exited with 1, as if no subscription matched."""
-    for subjects in (["a..b"], ["orders.x", "a.*"], ["nobody.at.all", "a b"]):
+    for subjects in (["a..b"], ["orders.x", "a.>.b"], ["nobody.at.all", "a b"]):
         assert run("who", "-s", patterns, *subjects)[0] == 2
+
+
+def test_who_takes_a_pattern(patterns):
+    """It was refused, though what a new wildcard would match is a question of its own."""
+    code, out, _ = run("who", "-s", patterns, "--json", "orders.*.*")
+    assert code == 0
+    assert [(m["pattern"], m["word"], m["common"]) for m in rows(out)[0]["matches"]] == [
+        ("orders.*.new", "covers", "orders.x.new"),
+        ("orders.>", "is covered by", "orders.x.x"),
+    ]
+    code, out, _ = run("who", "-s", patterns, "orders.*.*", "users.*.*")
+    assert code == 1
+    assert "covers orders.*.new  queue q1  line 2  common: orders.x.new" in out
+    assert "disjoint from every subscription" in out
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other", "word", "common"),
+    [
+        ("a.*", "a.*", "equals", "a.x"),
+        ("a.>", "a.*", "covers", "a.x"),
+        ("a.b", "a.>", "is covered by", "a.b"),
+        ("a.*.c", "a.b.*", "overlaps", "a.b.c"),
+        ("a.*", "b.>", "is disjoint from", None),
+    ],
+)
+def test_check_compares_two_patterns(pattern, other, word, common):
+    code, out, _ = run("check", "--json", pattern, "--against", other)
+    assert rows(out) == [{"pattern": pattern, "against": other, "relation": word, "common": common}]
+    assert code == (1 if common is None else 0)
+    _, out, _ = run("check", pattern, "--against", other)
+    assert f"{pattern} {word} {other}" in out
+
+
+def test_check_against_refuses_an_invalid_pattern():
+    assert run("check", "a..b", "--against", "a.*")[0] == 2
+    assert run("check", "a", "--against", "a.>.b")[0] == 2
+    assert run("check", "a", "--against", "b", "--kind", "stream")[0] == 2

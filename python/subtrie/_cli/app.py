@@ -65,7 +65,7 @@ class _Commands(CommandGroup):
 def app() -> None:
     """Parse and validate subjects, match subscriptions, check permissions, audit traffic.
 
-    For the Microbus service bus over NATS.
+    For NATS, and for the Microbus service bus over it.
 
     Exit codes: 0 yes or done, 1 no, 2 bad input, 130 interrupted. Start with: subtrie tour
     """

@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from .. import SubjectTrie
+from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.subject import Dialect
 from .dialect import by_dialect
+from .pattern_relation import relation
 from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 
@@ -30,15 +32,18 @@ from .stream import error_fields, inputs, print_json, printable, say, say_reject
 def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool) -> None:
     r"""List the subscriptions that match each SUBJECT, by default each line of standard input.
 
-    Exit code 0 if every subject has a matching subscription, 1 if one has none, 2 if one is not a
-    valid subject.
+    A SUBJECT with wildcards is a pattern: listed are those with which it shares a subject, and
+    whether it covers them. Exit code 0 if every subject has a matching subscription, 1 if one has
+    none, 2 if one is not a valid subject.
 
     \b
     Examples:
       subtrie who -s patterns.txt orders.eu.new
+      subtrie who -s patterns.txt 'orders.*.new'
       subtrie who -s trace.log prod.safe.443.web_shop.orders_shop._.GET.orders.7
     """
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
+    rows: list[tuple[int, str, str | None]] = []
     for line, pattern, queue, is_log in subscriptions_of(source):
         try:
             trie.add(pattern, line, queue=queue)
@@ -46,9 +51,13 @@ def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool
             if is_log:
                 continue  # the broker accepted it; it matches no subject of this dialect
             raise click.UsageError(f"{source}, line {line}: {error}") from None
+        rows.append((line, pattern, queue))
     all_matched = all_valid = True
     for text in inputs(subjects):
         try:
+            if not {"*", ">"}.isdisjoint(text.split(".")):
+                all_matched &= _overlapping(text, dialect, rows, as_json)
+                continue
             found = trie.explain(text)
         except SubtrieError as error:
             all_valid = False
@@ -63,6 +72,30 @@ def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool
         else:
             _say(text, found)
     raise SystemExit(2 if not all_valid else 0 if all_matched else 1)
+
+
+def _overlapping(
+    text: str, dialect: Dialect, rows: list[tuple[int, str, str | None]], as_json: bool
+) -> bool:
+    """Print the subscriptions that share a subject with a pattern; return True if there is one."""
+    engine.check_pattern(text, dialect)
+    relations = ((row, relation(text, row[1])) for row in rows)
+    found = [(row, each) for row, each in relations if each.common is not None]
+    if as_json:
+        matches = [
+            {"pattern": pattern, "queue": queue, "line": line, **each._asdict()}
+            for (line, pattern, queue), each in found
+        ]
+        print_json({"subject": text, "matched": bool(found), "matches": matches})
+        return bool(found)
+    say(("✓ ", "green") if found else ("✗ ", "red"), printable(text))
+    for (line, pattern, queue), (word, common) in found:
+        group = (("  queue ", "dim"), printable(queue)) if queue else ()
+        note = f"  line {line}  common: {printable(common or '')}"
+        say(f"    {word} {printable(pattern)}", *group, (note, "dim"))
+    if not found:
+        say("    ", ("disjoint from every subscription", "red"))
+    return bool(found)
 
 
 def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None, bool]]:
