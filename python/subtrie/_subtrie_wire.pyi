@@ -97,6 +97,9 @@ class DeliveryReader:
     def exclude(self, hosts: list[str]) -> None:
         """Compose no acknowledgements of requests from these hosts."""
 
+    def limit(self, max_payload: int) -> None:
+        """Refuse messages of more bytes, including their NATS headers, from now on."""
+
     def feed(
         self, data: bytes
     ) -> tuple[

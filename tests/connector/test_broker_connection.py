@@ -351,12 +351,11 @@ async def test_a_start_without_a_server_names_it():
 def test_announced_servers_replace_each_other_and_take_the_user():
     pool = ServerPool("tls://u:p@one.example:5000, two.example")
     one = Server.of("tls://u:p@one.example:5000")
-    pool.announce(["10.0.0.1:4222", "two.example:4222", "[::1]:7", "bad:port:x"], one)
+    pool.announce([("10.0.0.1", 4222), ("two.example", 4222), ("::1", 7)], one)
     assert len(pool) == 4
     added = next(each for each in pool.round() if each.host == "10.0.0.1")
     assert (added.port, added.tls, added.user, added.password) == (4222, True, "u", "p")
-    assert pool.tls_name(added) == "one.example"
-    assert pool.tls_name(one) == "one.example"
+    assert added.tls_name == one.tls_name == "one.example"
     pool.announce([], one)
     assert len(pool) == 2
     assert "'p'" not in repr(one)

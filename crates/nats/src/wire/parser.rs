@@ -65,6 +65,21 @@ impl Parser {
         }
     }
 
+    /// Change the maximum number of bytes of a payload, for the lines that are parsed from now on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie_nats::wire::{Conn, Limits, Parser};
+    ///
+    /// let mut parser = Parser::new(Conn::ServerToClient, Limits::default());
+    /// parser.set_max_payload(1);
+    /// assert!(parser.feed(b"MSG orders 1 2\r\n", |_, _| ()).is_err());
+    /// ```
+    pub const fn set_max_payload(&mut self, bytes: usize) {
+        self.limits.max_payload = bytes;
+    }
+
     /// Return whether no operation is incomplete and no error was found.
     ///
     /// # Examples

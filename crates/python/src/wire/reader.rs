@@ -18,7 +18,7 @@ use subtrie_nats::wire::{self, Conn, Kind, Limits};
 /// servers of a cluster.
 const MAX_LINE: usize = 65_536;
 
-/// Maximum number of bytes of a message: nine digits. The broker has checked its own limit.
+/// Maximum number of bytes of a message: nine digits; `limit` sets that of the broker.
 const MAX_MESSAGE: usize = 999_999_999;
 
 /// Reads what a server sends to a client, and composes acknowledgements of requests.
@@ -99,6 +99,11 @@ impl DeliveryReader {
     /// Compose no acknowledgements of requests from these hosts.
     fn exclude(&mut self, hosts: Texts) {
         self.excluded = hosts.0.into_iter().collect();
+    }
+
+    /// Refuse messages of more bytes from now on.
+    const fn limit(&mut self, max_payload: usize) {
+        self.core.set_max_payload(max_payload);
     }
 
     /// Parse the next piece of the stream; return messages and other operations in order, the

@@ -6,6 +6,7 @@
 | ``connection`` | one connection that is kept: subscriptions, messages that wait, reconnecting |
 | ``session`` | one TCP or TLS connection to one server, from ``INFO`` to its end |
 | ``handshake`` | ``CONNECT`` and the ways to authenticate |
+| ``server_info`` | the fields of ``INFO``, checked |
 | ``servers`` | the servers of a cluster, and the time between attempts |
 | ``acknowledging`` | acknowledgements composed as requests are read, and the time to wait for one |
 | ``errors`` | refused connections, publishes and subscriptions, and why |

@@ -16,7 +16,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..._core.errors import SubtrieError
@@ -26,8 +25,10 @@ from .._settings import shown_url
 from .acknowledging import Acknowledging
 from .errors import RefusedOperation, refuses_connection, violation
 from .handshake import connect_line
-from .servers import Server, ServerPool, waits
+from .server_info import InfoRefused, ServerInfo
+from .servers import Pauses, Server, ServerPool, waits
 from .session import Receivers, Session
+from .subscription import OpenSubscription
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -40,6 +41,7 @@ CONNECT_LIMIT = 5.0  # seconds for the first connection
 HANDSHAKE_LIMIT = 5.0  # seconds for one server, from the TCP connection to the first PONG
 PING_INTERVAL = 30.0  # seconds; the second PING without an answer ends the connection
 FIRST_WAIT, LONGEST_WAIT = 0.25, 4.0  # seconds between attempts to reconnect
+STEADY_AFTER = 5.0  # seconds a connection must have lived for its loss to be the first in a row
 MAX_WAITING = 128 << 20  # bytes that wait while the server reads too slowly: two bodies
 MAX_WAITING_LOST = 8 << 20  # bytes that wait while the connection is lost; as in nats.go
 _CHUNK = 1 << 20  # bytes of one write; between two of them writing may pause
@@ -51,21 +53,6 @@ _CLOSE_LIMIT = 2.0  # seconds to write what is left
 
 #: A message as it is written, or a function to call once everything before it was written.
 Entry = bytes | Callable[[], None]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class OpenSubscription:
-    """A subscription of a connection."""
-
-    sid: int
-    pattern: str
-    queue: str | None
-    acknowledging: Acknowledging | None
-
-    def line(self) -> bytes:
-        """Return the ``SUB`` line."""
-        queue = f"{self.queue} " if self.queue else ""
-        return f"SUB {self.pattern} {queue}{self.sid}\r\n".encode()
 
 
 class Connection:
@@ -83,7 +70,9 @@ class Connection:
         self._credentials: Credentials
         self._servers: ServerPool
         self._session: Session | None = None
-        self._info: dict[str, Any] = {}
+        self._info = ServerInfo()
+        self._since = 0.0  # when the connection was established, on the loop's clock
+        self._pauses = Pauses(FIRST_WAIT, LONGEST_WAIT, STEADY_AFTER)
         self._server: Server
         self._subscriptions: dict[int, OpenSubscription] = {}
         self._receivers: Receivers = {}
@@ -107,7 +96,7 @@ class Connection:
     @property
     def max_payload(self) -> int:
         """The server's limit on a message, in bytes."""
-        return int(self._info.get("max_payload", 1 << 20))
+        return self._info.max_payload
 
     @property
     def connected(self) -> bool:
@@ -128,7 +117,9 @@ class Connection:
                     try:
                         await self._open(server)
                         return
-                    except (OSError, TimeoutError) as error:
+                    except (SubtrieError, ImportError):
+                        raise
+                    except Exception as error:
                         last = error
                         if refuses_connection(error):
                             return  # another attempt would fail too
@@ -154,14 +145,14 @@ class Connection:
             on_error=self._on_error,
             on_writable=self._write,
         )
-        session.reader.exclude(self._excluded)
         try:
             async with asyncio.timeout(HANDSHAKE_LIMIT):
                 await self._greet(session, server)
         except BaseException as error:
             session.abort(ConnectionError(str(error)))
             raise
-        self._session, self._server = session, server
+        session.reader.exclude(self._excluded)
+        self._session, self._server, self._since = session, server, self.loop.time()
         self._on_info(session.info)
         for each in self._subscriptions.values():
             self._prepare(session, each)
@@ -173,29 +164,29 @@ class Connection:
     async def _greet(self, session: Session, server: Server) -> None:
         credentials = self._credentials
         await self.loop.create_connection(lambda: session, server.host, server.port)
-        await _first(session.greeted, session)
+        await session.first(session.greeted)
         info = session.info
         context = credentials.tls_context()
         wanted = context is not None or server.tls
-        if wanted and not (info.get("tls_required") or info.get("tls_available")):
+        if wanted and not (info.tls_required or info.tls_available):
             raise ConnectionError("the server does not offer TLS")
-        encrypted = bool(wanted or info.get("tls_required"))
+        encrypted = wanted or info.tls_required
         if encrypted:
-            name = self._servers.tls_name(server)
-            await session.start_tls(context or ssl.create_default_context(), name)
+            await session.start_tls(context or ssl.create_default_context(), server.tls_name)
         line = connect_line(credentials, server, info, name=self._host, tls=encrypted)
         session.write(line)
-        if not await _first(session.ping(), session):
+        if not await session.first(session.ping()):
             raise session.lost.result()
         if not encrypted:
             session.share()
 
-    def _on_info(self, info: dict[str, Any]) -> None:
+    def _on_info(self, info: ServerInfo) -> None:
         if self._session is None:
             return  # of a session that is not established
         self._info = info
-        self._servers.announce(info.get("connect_urls") or (), self._server)
-        if info.get("ldm"):
+        encrypted = self._session.encrypted
+        self._servers.announce(info.connect_urls, self._server, encrypted=encrypted)
+        if info.ldm:
             logger.info("%s: the broker is about to shut down", self._host)
 
     def _on_error(self, text: str) -> None:
@@ -218,22 +209,38 @@ class Connection:
             return
         self._session = None
         if not self._ended:
-            logger.warning("%s: the connection to the broker is lost", self._host)
-            logger.debug("%s: %s", self._host, session.lost.result())
-            self._start(self._reconnect())
+            self._start(self._reconnect(session.lost.result()))
             self._write()  # for the functions that wait for it
 
-    async def _reconnect(self) -> None:
-        for wait in waits(FIRST_WAIT, LONGEST_WAIT):
+    async def _reconnect(self, reason: Exception) -> None:
+        """Connect again, whatever the errors; pauses grow until a connection has lived a while."""
+        wait = self._pauses.first(self.loop.time() - self._since)
+        repeated = self._pauses.short_lived > 1
+        if repeated:
+            text = "%s: the connection to the broker is lost again; the next attempt is in %.1f s"
+            logger.warning(text, self._host, wait)
+        else:
+            logger.warning("%s: the connection to the broker is lost", self._host)
+        logger.debug("%s: %s", self._host, reason)
+        said = ""
+        while True:
+            await asyncio.sleep(wait)
             for server in self._servers.round():
                 try:
                     await self._open(server)
-                except (OSError, SubtrieError) as error:
-                    logger.debug("%s: %s:%d: %s", self._host, server.host, server.port, error)
+                except Exception as error:
+                    text = f"{server.host}:{server.port}: {error or type(error).__name__}"
+                    plain = isinstance(error, OSError) and not isinstance(error, InfoRefused)
+                    new = not plain and text != said
+                    logger.log(
+                        logging.WARNING if new else logging.DEBUG, "%s: %s", self._host, text
+                    )
+                    said = said if plain else text
                 else:
-                    logger.info("%s: the broker is back", self._host)
+                    if not repeated:
+                        logger.info("%s: the broker is back", self._host)
                     return
-            await asyncio.sleep(wait)
+            wait = next(self._pauses.waits)
 
     def _start(self, work: Any) -> None:
         task = self.loop.create_task(work)
@@ -438,11 +445,3 @@ class Connection:
             await asyncio.wait((session.lost,), timeout=_CLOSE_LIMIT)
             session.abort(ConnectionError("closed"))
         self._session = None
-
-
-async def _first(waited: asyncio.Future[Any], session: Session) -> Any:
-    """Await a future; raise the reason if the connection ends before."""
-    await asyncio.wait((waited, session.lost), return_when="FIRST_COMPLETED")
-    if waited.done():
-        return waited.result()
-    raise session.lost.result()

@@ -13,11 +13,12 @@ from typing import Any
 from ..._nats.creds_file import jwt_in_creds
 from ..._nats.nkey import key_pair, seed_of
 from .._credentials import Credentials
+from .server_info import ServerInfo
 from .servers import Server
 
 
 def connect_line(
-    credentials: Credentials, server: Server, info: dict[str, Any], *, name: str, tls: bool
+    credentials: Credentials, server: Server, info: ServerInfo, *, name: str, tls: bool
 ) -> bytes:
     """Return the ``CONNECT`` line.
 
@@ -46,7 +47,7 @@ def connect_line(
         "headers": True,
         "no_responders": True,
     }
-    options |= _authentication(credentials, server, str(info.get("nonce", "")))
+    options |= _authentication(credentials, server, info.nonce)
     return b"CONNECT " + json.dumps(options).encode() + b"\r\n"
 
 

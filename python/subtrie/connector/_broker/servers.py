@@ -17,13 +17,28 @@ _SCHEMES = ("nats", "tls")
 
 @dataclass(frozen=True)
 class Server:
-    """One server of a URL, or one that another server announced."""
+    """One server of a URL, or one that another server announced.
+
+    Attributes:
+        host: The host.
+        port: The port.
+        tls: Whether the connection must be encrypted.
+        user: The user, or the token.
+        password: The password, or None.
+        certified: The host that its certificate must name, if not ``host``.
+    """
 
     host: str
     port: int
     tls: bool = False
     user: str = field(default="", repr=False)
     password: str | None = field(default=None, repr=False)
+    certified: str = ""
+
+    @property
+    def tls_name(self) -> str:
+        """The host that the certificate of the server must name."""
+        return self.certified or self.host
 
     @classmethod
     def of(cls, url: str) -> Server:
@@ -68,33 +83,26 @@ class ServerPool:
         random.shuffle(servers)
         return servers
 
-    def announce(self, addresses: Sequence[str], by: Server) -> None:
+    def announce(
+        self, addresses: Sequence[tuple[str, int]], by: Server, *, encrypted: bool = False
+    ) -> None:
         """Replace the announced servers; each takes user and TLS of the server that announced it.
 
+        The certificate of an announced name must name it, that of an announced address the host
+        of the server that announced it, as in Go.
+
         Args:
-            addresses: ``host:port`` of each.
+            addresses: Host and port of each.
             by: The server whose ``INFO`` names them.
+            encrypted: Whether the connection to that server is encrypted.
         """
         given = {(each.host, each.port) for each in self._given}
-        found: dict[tuple[str, int], Server] = {}
-        for address in addresses:
-            try:
-                server = Server.of(address)
-            except ConnectionError:
-                continue
-            key = (server.host, server.port)
-            if key not in given:
-                found[key] = Server(server.host, server.port, by.tls, by.user, by.password)
-        self._announced = list(found.values())
-
-    def tls_name(self, server: Server) -> str:
-        """Return the host that the certificate of a server must name.
-
-        For an announced address it is that of the first server given, as in Go.
-        """
-        if server in self._announced and _is_address(server.host):
-            return self._given[0].host
-        return server.host
+        tls = by.tls or encrypted
+        self._announced = [
+            Server(host, port, tls, by.user, by.password, by.tls_name if _is_address(host) else "")
+            for host, port in dict.fromkeys(addresses)
+            if (host, port) not in given
+        ]
 
 
 def _is_address(host: str) -> bool:
@@ -119,3 +127,34 @@ def waits(first: float, longest: float) -> Iterator[float]:
     while True:
         yield wait * random.uniform(0.5, 1.0)
         wait = min(2 * wait, longest)
+
+
+class Pauses:
+    """The pauses before attempts to reconnect, which grow until a connection has lived a while.
+
+    Args:
+        first: About the first pause in seconds.
+        longest: The longest.
+        steady_after: Seconds that a connection must have lived.
+
+    Attributes:
+        waits: The pauses to come.
+        short_lived: How many connections in a row did not live so long.
+    """
+
+    def __init__(self, first: float, longest: float, steady_after: float) -> None:
+        self._first, self._longest, self._steady_after = first, longest, steady_after
+        self.waits = waits(first, longest)
+        self.short_lived = 0
+
+    def first(self, lived: float) -> float:
+        """Return the pause after the loss of a connection, in seconds: none if it has lived.
+
+        Args:
+            lived: How many seconds the connection has lived.
+        """
+        if lived < self._steady_after:
+            self.short_lived += 1
+            return next(self.waits)
+        self.short_lived, self.waits = 0, waits(self._first, self._longest)
+        return 0.0

@@ -16,10 +16,12 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..._core import engine
 from ..._core.errors import WireError
+from .server_info import InfoRefused, ServerInfo
 
 #: The receivers of messages by subscription id.
 Receivers = dict[int, Callable[[str, bytes], None]]
@@ -27,6 +29,11 @@ Receivers = dict[int, Callable[[str, bytes], None]]
 _HIGH_WATER = 1 << 20  # bytes that wait to be encrypted; then writing pauses
 _READ = 1 << 18  # bytes of one read: as asyncio's own reads, which take new memory for each
 _MOST_PINGS = 2  # without an answer; then the connection is taken for dead
+#: Bytes of a message, if the server announces less: other servers of its cluster may allow more.
+LEAST_MESSAGE = 8 << 20
+MAX_UNREAD_PONGS = 1 << 16  # bytes that the server has not read; beyond, PINGs are not answered
+MAX_UNREAD = 16 << 20  # bytes that the server has not read; beyond, the connection ends
+INFO_PAUSE = 0.1  # seconds between two INFO that are looked at; of those between the last counts
 
 
 class Session(asyncio.BufferedProtocol):
@@ -35,15 +42,16 @@ class Session(asyncio.BufferedProtocol):
     Args:
         loop: The event loop.
         receivers: The receivers of messages by subscription id.
-        on_info: Called with each ``INFO`` after the first.
+        on_info: Called with what is known after a further ``INFO``.
         on_error: Called with the text of each ``-ERR``.
         on_writable: Called when writing may go on.
 
     Attributes:
-        info: What the server said last in ``INFO``.
+        info: What the server said in ``INFO``; with TLS, its servers only if it came encrypted.
         lost: Done when the connection has ended, with the reason.
         writable: Whether more may be written: the operating system has taken everything, or
             almost everything if it is encrypted.
+        encrypted: Whether the connection is encrypted.
         reader: The reader of what the server sends.
     """
 
@@ -52,17 +60,19 @@ class Session(asyncio.BufferedProtocol):
         loop: asyncio.AbstractEventLoop,
         receivers: Receivers,
         *,
-        on_info: Callable[[dict[str, Any]], None],
+        on_info: Callable[[ServerInfo], None],
         on_error: Callable[[str], None],
         on_writable: Callable[[], None],
     ) -> None:
         self._loop, self._receivers = loop, receivers
         self._on_info, self._on_error, self._on_writable = on_info, on_error, on_writable
-        self.reader = engine.DeliveryReader()
-        self.info: dict[str, Any] = {}
+        self._new_reader()
+        self.info = ServerInfo()
+        self._newest_info: Any = None  # INFO that was not looked at
+        self._info_timer: asyncio.TimerHandle | None = None
         self.lost: asyncio.Future[Exception] = loop.create_future()
         self.greeted: asyncio.Future[None] = loop.create_future()
-        self.writable = True
+        self.writable, self.encrypted = True, False
         self._buffer = memoryview(bytearray(_READ))
         self._transport: asyncio.Transport | None = None
         self._lock = threading.Lock()  # guards the three below, and every write
@@ -71,6 +81,10 @@ class Session(asyncio.BufferedProtocol):
         self._pongs: deque[asyncio.Future[bool]] = deque()
         self._shared_ping: asyncio.Future[bool] | None = None
         self._error: Exception | None = None
+
+    def _new_reader(self) -> None:
+        self.reader = engine.DeliveryReader()
+        self.reader.limit(LEAST_MESSAGE)
 
     # --- called by the event loop
 
@@ -96,6 +110,9 @@ class Session(asyncio.BufferedProtocol):
             groups, acknowledgements = error.groups, error.acknowledgements
         if acknowledgements:
             self.write(acknowledgements)
+            if not self.writable and self._unread() > MAX_UNREAD:
+                self.abort(ConnectionError("the server does not read what it is sent"))
+                return
         for take, messages in groups:
             try:
                 take(messages)
@@ -123,20 +140,41 @@ class Session(asyncio.BufferedProtocol):
     def _process(self, op: Any) -> None:
         name = op.op
         if name == "PING":
-            self.write(b"PONG\r\n")
+            if self.writable or self._unread() <= MAX_UNREAD_PONGS:
+                self.write(b"PONG\r\n")
         elif name == "PONG":
             if self._pongs and not (pong := self._pongs.popleft()).done():
                 pong.set_result(True)
         elif name == "INFO":
-            self.info = self.info | op.json
-            if self.greeted.done():
-                self._on_info(self.info)
+            if not self.greeted.done():
+                if self._take_info(op):
+                    self.greeted.set_result(None)
             else:
-                self.greeted.set_result(None)
+                self._newest_info = op
+                if self._info_timer is None:
+                    self._info_timer = self._loop.call_later(INFO_PAUSE, self._take_newest_info)
         elif name == "-ERR":
             text = str(op.message).strip().strip("'")
             self._error = ConnectionError(text)  # the reason, if the server closes now
             self._on_error(text)
+
+    def _take_info(self, op: Any) -> bool:
+        """Check an ``INFO``; one that is refused ends the session."""
+        try:
+            self.info = self.info.updated(op.json)
+        except InfoRefused as error:
+            self.abort(error)
+            return False
+        self.reader.limit(max(self.info.max_payload, LEAST_MESSAGE))
+        return True
+
+    def _take_newest_info(self) -> None:
+        op, self._newest_info, self._info_timer = self._newest_info, None, None
+        if self._transport is not None and op is not None and self._take_info(op):
+            self._on_info(self.info)
+
+    def _unread(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def pause_writing(self) -> None:
         """Stop writing: the operating system does not take more."""
@@ -154,6 +192,8 @@ class Session(asyncio.BufferedProtocol):
             if not pong.done():
                 pong.set_result(False)
         self._pongs.clear()
+        if self._info_timer is not None:
+            self._info_timer.cancel()
         with self._lock:
             self._transport = None
             if self._socket is not None:
@@ -177,11 +217,23 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             raise self.lost.result()
+        # What came before was not encrypted, so it may have been written on the way: it names no
+        # servers, and no operation begins there and ends in what comes encrypted.
+        self.info = replace(self.info, connect_urls=())
+        self._newest_info = None
+        self._new_reader()
         upgraded = await self._loop.start_tls(transport, self, context, server_hostname=name)
         if upgraded is None:
             raise ConnectionResetError("the connection ended during the TLS handshake")
-        self._transport = upgraded
+        self._transport, self.encrypted = upgraded, True
         upgraded.set_write_buffer_limits(high=_HIGH_WATER)
+
+    async def first(self, waited: asyncio.Future[Any]) -> Any:
+        """Await a future; raise the reason if the connection ends before."""
+        await asyncio.wait((waited, self.lost), return_when="FIRST_COMPLETED")
+        if waited.done():
+            return waited.result()
+        raise self.lost.result()
 
     def share(self) -> None:
         """Let other threads write: the connection is established and not encrypted."""

@@ -89,6 +89,10 @@ class Parser:
         self._fault = None
         return self
 
+    def limit_payload(self, most: int) -> None:
+        """Refuse payloads of more bytes in the lines that are parsed from now on."""
+        self._limits = self._limits._replace(payload=most)
+
     @property
     def conn(self) -> str:
         """The kind of connection."""

@@ -35,6 +35,10 @@ class DeliveryReader:
     def exclude(self, hosts: list[str]) -> None:
         """Do nothing."""
 
+    def limit(self, max_payload: int) -> None:
+        """Refuse messages of more bytes, including their NATS headers, from now on."""
+        self._parser.limit_payload(max_payload)
+
     def feed(self, data: bytes) -> tuple[list[Any], list[Any], bytes]:
         """Return what the next bytes complete: messages as tuples, anything else as ``Op``."""
         try:
