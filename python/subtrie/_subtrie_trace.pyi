@@ -91,11 +91,17 @@ class TrafficSums:
     Args:
         window: The length of a period in microseconds; without it all times are one period.
         follow: Whether rows about messages between servers are reported.
+        days: Whether the days of messages are kept, and messages with a reply subject reported.
         buckets: The number of groups; the CRC-32 of a subject determines its group.
     """
 
     def __new__(
-        cls, *, window: int | None = None, follow: bool = False, buckets: int = 1
+        cls,
+        *,
+        window: int | None = None,
+        follow: bool = False,
+        days: bool = False,
+        buckets: int = 1,
     ) -> TrafficSums: ...
     def add_events(self, batch: object) -> bytes:
         """Add the rows of a batch of events, without the GIL.
@@ -106,8 +112,8 @@ class TrafficSums:
         Returns:
             What each row is beside a row that is summed, a sum of 1 (undelivered), 2 (forwarded),
             4 (arrived from another server), 8 (about a subscription), 16 (refused), 32 (its reply
-            subject was refused), 64 (damaged) and 128 (slow consumer). Nothing if no row is one of
-            these.
+            subject was refused), 64 (damaged), 128 (slow consumer) and 256 (with a reply subject),
+            as two bytes in the order of this machine. Nothing if no row is one of these.
         """
 
     def add_publishes(self, batch: object) -> None:

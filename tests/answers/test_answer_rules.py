@@ -13,8 +13,8 @@ from subtrie.audit._answers.gaps import Call, CodeCall, calls_in, gap_rows
 from subtrie.audit._answers.questions import load_code, load_rules, parse_time
 from subtrie.audit._answers.receivers import at_rows, history_rows
 from subtrie.audit._answers.rule_table import numbered, of_subscription
-from subtrie.audit._answers.selection import Selection
 from subtrie.audit._answers.synthesis import Edge, propose, propose_subscriptions, route_key
+from subtrie.audit._partial.selection import Selection
 from subtrie.gencreds import scan
 from subtrie.spark import Questions
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 import threading
@@ -15,22 +14,10 @@ import pytest
 
 from subtrie.audit import _here
 from subtrie.audit import audit as audit_here
-from subtrie.audit._answers.bucket import (
-    flow_sums,
-    has_wildcard,
-    microbus_sums,
-    publish_sums,
-    refusal_sums,
-    request_sums,
-    subscribed_in,
-    summed,
-)
 from subtrie.audit._answers.questions import load_code, load_rules
-from subtrie.audit._answers.selection import Selection
-from subtrie.audit._answers.sums import KINDS, Sums
-from subtrie.audit._answers.tables import Answers
-from subtrie.audit._answers.uses import READ, uses_of
-from subtrie.audit._tables.inputs import plan, read_part
+from subtrie.audit._answers.sums import Sums
+from subtrie.audit._partial.selection import Selection
+from subtrie.audit._tables.answer_sums import microbus_sums
 from subtrie.spark import TABLES, Questions, audit
 from synthetic_traffic import write_traffic
 
@@ -75,7 +62,7 @@ def test_every_table_with_every_selection(spark, world, chosen) -> None:
         "host": Selection(host=hosts[1]),
         "both": Selection(since=middle, source=hosts[0], host=hosts[1]),
     }[chosen]
-    asked = questions_of(world, subject=hot, window=3600)
+    asked = questions_of(world, subject=hot)
     rows = compare(spark, log, questions=asked, selection=selection, window=600)
     assert all(rows[name] for name in ("flows", "proposal", "permission_usage", "history"))
 
@@ -92,51 +79,6 @@ def test_a_capture_and_several_servers(spark, world) -> None:
     both = [str(world / "trace.log"), str(CAPTURES / "go_live" / "trace.log"),
             str(CAPTURES / "go_live" / "wire.jsonl.gz")]  # fmt: skip
     assert compare(spark, both, questions=questions_of(world))["call_graph"]
-
-
-def uses_and_answers(folder: Path) -> tuple[pa.Table, Answers]:
-    log = str(folder / "trace.log")
-    events = (batch for part in plan([log]).parts for batch in read_part(part, READ, {}))
-    with audit(None, [log]) as known:
-        columns = list(TABLES["subscriptions"])
-        subscriptions = known.columns("subscriptions", columns)
-    return summed(list(uses_of(events, window=None))), Answers(subscriptions, questions_of(folder))
-
-
-def sums_of(uses: pa.Table, answers: Answers, everywhere: dict[Any, Any]) -> Sums:
-    sums, description = Sums(), answers.description()
-    for described in description.describe(uses.filter(pa.compute.equal(uses["use"], "publish"))
-                                          .to_batches(max_chunksize=100)):  # fmt: skip
-        publish_sums(sums, pa.Table.from_batches([described]), description.rules)
-    refusal_sums(sums, uses)
-    flow_sums(sums, uses, everywhere)
-    request_sums(sums, uses)
-    return sums
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_any_division_into_buckets_and_any_order_of_adding(world, seed) -> None:
-    """The law of the sums: what is in one bucket stays together, all else may be divided."""
-    drawn = random.Random(seed)
-    uses, answers = uses_and_answers(world)
-    whole = sums_of(uses, answers, {})
-    kinds, subjects, replies = (uses[name].to_pylist() for name in ("use", "subject", "reply"))
-    of = ["*" if kind == "subscribe" and has_wildcard(subject) else
-          reply if kind == "request" else subject
-          for kind, subject, reply in zip(kinds, subjects, replies, strict=True)]  # fmt: skip
-    tasks = {bucket: drawn.randrange(1 + 6 * seed) for bucket in sorted({str(b) for b in of})}
-    place = pa.array([-1 if bucket == "*" else tasks[str(bucket)] for bucket in of])
-    everywhere = subscribed_in(uses.filter(pa.compute.equal(place, -1)))
-    parts = [uses.filter(pa.compute.equal(place, number)) for number in sorted(set(tasks.values()))]
-    drawn.shuffle(parts)
-    added = Sums()
-    for part in parts:
-        rows = list(sums_of(part, answers, everywhere).rows())
-        drawn.shuffle(rows)
-        added.add_rows(rows)
-    for kind in KINDS:
-        assert added[kind] == whole[kind], kind
-    assert all(whole[kind] for kind in ("edge", "value", "match", "flow", "latency"))
 
 
 def test_the_first_answer_of_each_responder_counts() -> None:
@@ -175,7 +117,7 @@ def test_an_interrupt_at_any_step_leaves_nothing(world, tmp_path, stop) -> None:
 
 
 def test_a_part_that_cannot_be_read_ends_every_thread(world, tmp_path, monkeypatch) -> None:
-    read, seen = _here.part_facts, []
+    read, seen = _here.partials_of_part, []
 
     def fails_at_the_third(part, *more):
         seen.append(part)
@@ -183,7 +125,7 @@ def test_a_part_that_cannot_be_read_ends_every_thread(world, tmp_path, monkeypat
             raise OSError("the log became shorter")
         return read(part, *more)
 
-    monkeypatch.setattr(_here, "part_facts", fails_at_the_third)
+    monkeypatch.setattr(_here, "partials_of_part", fails_at_the_third)
     with pytest.raises(OSError, match="became shorter"):
         audit_here([str(world / "trace.log")], out=tmp_path / "out", split_bytes=20_000)
     assert not (tmp_path / "out").exists()

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from subtrie.audit import Questions, audit
 from subtrie.audit._readers.log_division import divide
 from subtrie.audit._readers.log_reader import whole_logs
 from subtrie.audit._readers.payload_heads import heads_in
-from subtrie.spark import Questions, payload_heads
 
 CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"
 REPLY = "prod.reply._.stock_shop.web_shop.id1"
@@ -110,4 +110,4 @@ def test_snapshots_have_no_payloads(tmp_path: Path) -> None:
     saved = tmp_path / "connz.json"
     saved.write_text('{"server_id": "A", "connections": []}')
     with pytest.raises(ValueError, match="from trace logs and captures, not from snapshots"):
-        payload_heads(None, [str(saved)])  # type: ignore[arg-type]
+        audit([str(saved)], questions=Questions(payloads="heads"))

@@ -60,7 +60,7 @@ def test_the_tables_of_a_log_that_grows_are_those_of_one_read(spark, world, tmp_
     left = {entry.name for entry in (tmp_path / "out").iterdir()}
     manifest = read_manifest(str(tmp_path / "out"))
     files = {entry["file"] for entry in manifest["tables"].values()}
-    assert left == {"audit.json", *files, *manifest["stream"]["facts"]}
+    assert left == {"audit.json", *files, *manifest["stream"]["partials"]}
 
     (tmp_path / "out").rename(tmp_path / "elsewhere")
     with live.open("ab") as out:

@@ -17,10 +17,11 @@ from trace_writer import Trace
 
 from patience import wait_until
 from subtrie._cli.app import app
+from subtrie.audit._partial.events import Reading
+from subtrie.audit._partial.parts import plan
 from subtrie.audit._runs.run_folder import MANIFEST, RunFolder
-from subtrie.audit._tables.inputs import plan
 from subtrie.spark import OutputFolderError, SparkStartError, audit, register
-from subtrie.spark._pipeline import read_facts
+from subtrie.spark._partials import partials_of_parts
 from subtrie.spark._sessions import remote_session as remote
 from subtrie.spark._sessions.failure import failure_text
 
@@ -56,7 +57,7 @@ def test_a_log_that_changes_while_it_is_read_is_named_in_one_line(spark, log, wh
     else:
         log.write_bytes(log.read_bytes()[:200])
     with pytest.raises(Exception, match=r"trace\.log") as raised:
-        read_facts(spark, parts, window=None, follow=False).collect()
+        partials_of_parts(spark, parts, Reading()).collect()
     told = failure_text(raised.value)
     assert told is not None
     assert "\n" not in told

@@ -17,9 +17,10 @@ import pytest
 
 from plain_trace_log import read_events
 from subtrie.audit._answers.questions import load_rules
+from subtrie.audit._partial.parts import plan, read_part
+from subtrie.audit._partial.selection import SELECTED_BY, Chooser
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.spark import TABLES, Audit, Questions, Selection, audit, register
-from subtrie.spark._selected_events import selected
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}
@@ -264,36 +265,40 @@ def test_a_table_of_events_has_the_answers_of_the_log(spark, tables, log) -> Non
                 assert list(found.rows(name)) == tables[name], name
 
 
-def test_a_selection_is_that_of_the_lines(spark, log) -> None:
+def test_a_selection_is_that_of_the_lines(log) -> None:
     """A period, a source and a host, each against plain Python."""
-    register(spark)
-    events = spark.read.format("nats-trace").load(str(log))
+    (part,) = plan([str(log)]).parts
     rows = read_events(log.read_bytes())[0]
     messages = [row for row in rows if row["op"] in ("PUB", "HPUB", "MSG", "HMSG")]
     middle = messages[len(messages) // 2]["time"]
 
-    def positions(chosen: Any) -> list[int]:
-        found = chosen.where("op in ('PUB', 'HPUB', 'MSG', 'HMSG')").select("position").toArrow()
-        return sorted(found["position"].to_pylist())
+    def chosen(selection: Selection) -> list[dict[str, Any]]:
+        names = ("position", *SELECTED_BY)
+        chooser = Chooser(selection)
+        chooser = chooser.of_subjects([chooser.named(read_part(part, names, {}))])
+        batches = chooser.chosen(read_part(part, names, {}))
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    def positions(selection: Selection) -> list[int]:
+        kinds = ("PUB", "HPUB", "MSG", "HMSG")
+        return sorted(row["position"] for row in chosen(selection) if row["op"] in kinds)
 
     def expected(wanted: Any) -> list[int]:
         return [row["position"] for row in messages if wanted(row)]
 
-    since, until = (
-        selected(Selection(since=middle), events),
-        selected(Selection(until=middle), events),
-    )
+    since, until = Selection(since=middle), Selection(until=middle)
     assert positions(since) == expected(lambda row: row["time"] >= middle)
     assert positions(until) == expected(lambda row: row["time"] < middle)
     spoof = request("shop.example", "stock.example", "/a")
     refused = request("stock.example", "stock.example", "/a")
-    by_source = positions(selected(Selection(source="stock.example"), events))
+    by_source = positions(Selection(source="stock.example"))
     # What is sent in its name, and whatever subject it sends itself.
     own = {row["subject"] for row in messages
            if row["identity"] == "stock.example" and row["op"] in ("PUB", "HPUB")}  # fmt: skip
     assert by_source == expected(lambda row: row["subject"] in own | {refused})
     assert spoof in own
-    by_host = positions(selected(Selection(host="shop.example"), events))
+    by_host = positions(Selection(host="shop.example"))
     assert by_host == expected(lambda row: ".reply._.stock_example.shop_example." in row["subject"])
     # Subscriptions are followed from the start of the log.
-    assert since.where("op = 'SUB'").count() == sum(row["op"] == "SUB" for row in rows)
+    subscribed = [row for row in chosen(since) if row["op"] == "SUB"]
+    assert len(subscribed) == sum(row["op"] == "SUB" for row in rows)

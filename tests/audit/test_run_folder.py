@@ -10,7 +10,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.audit._runs.run_folder import (
-    FACTS_FILE,
+    PARTIALS_FILE,
     RunFolder,
     TableFile,
     read_manifest,
@@ -50,7 +50,7 @@ class Killed(FullDisk):
 def write(
     out: Path, subject: str, scratch: Path, allowed: int = -1, kind: type[FullDisk] = FullDisk
 ) -> None:
-    """Commit a result with two tables of rows and the facts of a stream."""
+    """Commit a result with two tables of rows and the partials of a stream."""
     import pyarrow as pa
 
     folder = RunFolder(out)
@@ -63,11 +63,11 @@ def write(
         made, target, digest = file.finish()
         stage_file(folder.path, folder.staging, made, target)
         entries.append({"table": name, "file": target, "rows": 1, "sha256": digest})
-    facts = FACTS_FILE.format(f"{abs(hash(subject)):012x}"[:12])
-    stage_file(folder.path, folder.staging, made, facts)
+    partials = PARTIALS_FILE.format(f"{abs(hash(subject)):012x}"[:12])
+    stage_file(folder.path, folder.staging, made, partials)
     folder.files = kind(folder.files, allowed)  # type: ignore[assignment]
     try:
-        folder.commit(entries, {"lines": 1}, {"facts": [facts], "logs": {}, "rows": 1})
+        folder.commit(entries, {"lines": 1}, {"partials": [partials], "logs": {}, "rows": 1})
     except BaseException:
         if kind is Killed:  # its files are as the kill left them
             raise

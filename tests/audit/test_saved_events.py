@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from subtrie.audit._partial.events import EVENT_COLUMNS
 from subtrie.audit._readers.capture_events import capture_events
-from subtrie.audit._tables.facts import EVENT_COLUMNS
 from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._sources.monitor_source import MonitorSource
 from subtrie.spark._sources.wire_source import WireSource

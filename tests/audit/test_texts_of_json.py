@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from subtrie.audit._partial.events import EVENT_COLUMNS
+from subtrie.audit._partial.parts import SavedPart, read_part
 from subtrie.audit._readers.payload_heads import heads_of_capture
 from subtrie.audit._readers.text_encoding import escape_surrogates
-from subtrie.audit._tables.facts import EVENT_COLUMNS
-from subtrie.audit._tables.inputs import SavedPart, read_part
 from subtrie.spark import TABLES, audit
 from subtrie.wire import Tap, capture
 from tests.answers.broker import running

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subtrie import microbus
+from subtrie.audit._partial.kinds import complete
 from subtrie.audit._readers.log_reader import native
 from subtrie.audit._schema import EVENTS, arrow_schema
-from subtrie.audit._tables.fact_kinds import complete
 
 KINDS = dict(EVENTS)
+DAY = 86_400_000_000
 PUBLISH = ("server", "conn", "identity", "subject", "window")
 SUBJECTS = ("a.b", "p1.safe.443.a_com.b_com._.GET.x", "p1.reply._.a_com.b_com.id-1", "é.ü", "a.c")
 
@@ -35,7 +36,8 @@ def event(dice: random.Random) -> dict[str, Any]:
         "queue": ("q", None),
         "sid": ("1", "2"),
         "refused": (None, None, "publish", "reply", "subscribe"),
-        "time": (None, 0, 1_500_000, 3_000_001, -1),
+        "time": (None, 0, 1_500_000, 3_000_001, -1, DAY, 3 * DAY + 7),
+        "reply": (None, "r"),
         "size": (None, 0, 7),
         "deliveries": (None, 0, 1, 3),
         "forwarded": (None, 0, 2),
@@ -63,20 +65,25 @@ def taken(sums: Any) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
 
 
 def as_set(rows: pa.RecordBatch) -> Counter[str]:
-    return Counter(repr(sorted(row.items())) for row in rows.to_pylist())
+    found = rows.to_pylist()
+    for row in found:
+        if row.get("days") is not None:
+            row["days"] = sorted(row["days"])  # in the order in which they were seen
+    return Counter(repr(sorted(row.items())) for row in found)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 60), st.lists(st.integers(0, 60), max_size=4))
 def test_the_division_of_rows_has_no_effect(seed: int, length: int, edges: list[int]) -> None:
     dice = random.Random(seed)
     rows = [event(dice) for _ in range(length)]
-    whole = native().TrafficSums(window=1_000_000)
-    flags = whole.add_events(batch(rows)) or bytes(length)
+    whole = native().TrafficSums(window=1_000_000, days=True)
+    flags = whole.add_events(batch(rows)) or bytes(2 * length)
     merged, in_pieces = native().TrafficSums(), b""
     edges = sorted({0, length, *(edge for edge in edges if edge < length)})
     for start, end in pairwise(edges):
-        part = native().TrafficSums(window=1_000_000, buckets=3)
-        in_pieces += part.add_events(batch(rows).slice(start, end - start)) or bytes(end - start)
+        part = native().TrafficSums(window=1_000_000, days=True, buckets=3)
+        piece = batch(rows).slice(start, end - start)
+        in_pieces += part.add_events(piece) or bytes(2 * (end - start))
         publishes, deliveries, _ = taken(part)
         merged.add_publishes(publishes)
         merged.add_deliveries(deliveries)
@@ -116,6 +123,38 @@ def test_sums_are_those_of_the_definition(seed: int) -> None:
             (min(times), max(times)) if times else (None, None)
         )
         assert row["bytes"] == sum(r["size"] or 0 for r in same if r["refused"] is None)
+
+
+@given(st.integers(0, 2**32))
+def test_the_days_of_messages_are_those_of_the_definition(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [event(dice) for _ in range(40)]
+    sums = native().TrafficSums(days=True)
+    flags = sums.add_events(batch(rows)) or bytes(2 * len(rows))
+    publishes, *_ = taken(sums)
+    sent = [r for r in rows if "/route:" not in r["conn"] and r["direction"] == "in"
+            and r["op"] in ("PUB", "HPUB")]  # fmt: skip
+    for row in publishes.to_pylist():
+        expected: dict[int, int] = {}
+        for day in {r["time"] // DAY for r in sent if r["time"] is not None}:
+            same = [
+                (
+                    r["refused"] is not None,
+                    r["time"],
+                    r["refused"] is None and bool(r["deliveries"]),
+                )
+                for r in sent
+                if all(r[name] == row[name] for name in PUBLISH[:-1])
+                and r["time"] is not None
+                and r["time"] // DAY == day
+            ]
+            if same:
+                refused, first, _ = min(same)
+                expected[day] = 4 * first + 2 * (not refused) + any(got for _, _, got in same)
+        assert sorted(row["days"] or ()) == sorted(expected.values())
+    asked = {at for at, r in enumerate(rows) if r in sent and r["refused"] is None and r["reply"]}
+    marks = memoryview(flags).cast("H")
+    assert {at for at in range(len(rows)) if marks[at] & 256} == asked
 
 
 def micros(time: Any) -> int:

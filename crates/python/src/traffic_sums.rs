@@ -21,12 +21,12 @@ type NumberedParts = (EventBatch, EventBatch, EventBatch, EventBatch);
 #[pymethods]
 impl TrafficSums {
     #[new]
-    #[pyo3(signature = (*, window=None, follow=false, buckets=1))]
-    fn new(window: Option<i64>, follow: bool, buckets: u32) -> Self {
-        Self(Core::new(window, follow, buckets))
+    #[pyo3(signature = (*, window=None, follow=false, days=false, buckets=1))]
+    fn new(window: Option<i64>, follow: bool, days: bool, buckets: u32) -> Self {
+        Self(Core::new(window, follow, days, buckets))
     }
 
-    /// Add the rows of a batch of events; return what each row is beside that.
+    /// Add the rows of a batch of events; return what each row is beside that, in two bytes each.
     ///
     /// Runs without the GIL.
     fn add_events<'py>(
@@ -37,7 +37,8 @@ impl TrafficSums {
         let batch = array(batch)?;
         let sums = &mut self.0;
         let flags = py.detach(|| sums.add_events(batch)).map_err(arrow_error)?;
-        Ok(PyBytes::new(py, &flags))
+        let bytes: Vec<u8> = flags.into_iter().flat_map(u16::to_ne_bytes).collect();
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Add the messages of other sums.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from ..audit import Run
 
-#: Up to this many bytes of input are audited in this process: it is done before Spark has started.
-_SMALL = 256 * 1024 * 1024
+#: The units of ``--memory``, as the JVM writes them.
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @click.command()
@@ -91,7 +90,12 @@ _SMALL = 256 * 1024 * 1024
     type=click.Path(file_okay=False),
     help="With --follow: the directory of the progress (default: OUT.checkpoint).",
 )
-@click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Keep so much in memory, as 512m, and the rest on disk (default 256m); on Spark, the heap "
+    "size of the JVM (default 1g).",
+)
 @asks
 def audit(
     logs: tuple[str, ...],
@@ -111,7 +115,7 @@ def audit(
     follow: bool,
     until_idle: float | None,
     checkpoint: str | None,
-    memory: str,
+    memory: str | None,
     read_questions: Callable[[], AnswerOptions],
 ) -> None:
     r"""Audit the traffic in trace logs of nats-server.
@@ -120,9 +124,9 @@ def audit(
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
     broker. It may also be a capture of subtrie tap, or a saved /connz, /subsz or /routez. Each line
     is counted once; lines that nats-server did not write are listed as unparseable. This process
-    itself reads up to 256 MiB; Spark on this machine, if installed, reads more. With --master
-    (local[*] among others) or --remote it is always Spark, and LOG and --out must be on a file
-    system that all workers share. Exit 0: the logs were read; 1: an expectation is not satisfied,
+    reads logs of any size, on all cores. With --master (local[*] among others) or --remote, and
+    with --follow, Spark reads them, and LOG and --out must be on a file system that all workers
+    share. Exit 0: the logs were read; 1: an expectation is not satisfied,
     or a table of --fail-on has a row; 2: bad input, or no operation was read.
 
     \b
@@ -134,7 +138,6 @@ def audit(
         import pyarrow  # noqa: F401
 
         from ..audit._results.expectations import failures, read_expectations
-        from ..spark import SparkStartError
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[audit,cli]'")
     if master is not None and remote is not None:
@@ -151,19 +154,19 @@ def audit(
     _check_distinct(logs)
     for plane in planes:
         _check_plane(plane)
-    from ..audit import audit as audit_here
-    from ..spark import audit as audit_on_spark
-    from ..spark import write_lake
-    from ..spark._lake import check_lake
-    from ..spark._sessions.failure import failure_text, was_interrupted
+    follows = follow or until_idle is not None or checkpoint is not None
+    on_spark = bool(master or remote or lake != "parquet" or follows)
+    kept = None if memory is None else _bytes(memory)
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
         started: list[SparkSession] = []
 
         def start() -> SparkSession:
+            from ..spark._lake import check_lake
+
             progress.step("starting Spark")
             conf = dict(each.split("=", 1) for each in settings)
-            spark = _session(master, remote, memory, size, conf)
+            spark = _session(master, remote, memory or "1g", size, conf)
             progress.watch(spark)
             if lake != "parquet":
                 check_lake(spark, lake)
@@ -171,14 +174,20 @@ def audit(
             return spark
 
         def once(asked: AnswerOptions, options: dict[str, Any]) -> Run:
-            """Audit the logs as they are now; in this process if small, or without Spark."""
-            large = size > _SMALL and find_spec("pyspark") is not None
-            how = {
+            """Audit the logs as they are now, in this process or on Spark."""
+            how: dict[str, Any] = {
                 "out": out if lake == "parquet" else None, **options, "questions": asked.questions,
                 "selection": asked.selection, "step": progress.step,
             }  # fmt: skip
-            if master or remote or lake != "parquet" or large:
+            if on_spark:
+                from ..spark import audit as audit_on_spark
+
                 return audit_on_spark(start(), logs, **how)
+            from ..audit import audit as audit_here
+
+            how["progress"] = progress.update
+            if kept is not None:
+                how["memory"] = kept
             return audit_here(logs, **how)
 
         try:
@@ -187,7 +196,7 @@ def audit(
             key = os.environ.get("SUBTRIE_REDACT_KEY")
             hidden = None if key is None else key.encode()
             options = {"planes": planes, "window": window, "redact": slots, "redact_key": hidden}
-            if follow or until_idle is not None or checkpoint is not None:
+            if follows:
                 what = Following(
                     given, out, checkpoint, until_idle, page, asked.fail_on, as_json,
                     asked.questions, options,
@@ -204,22 +213,21 @@ def audit(
                 progress.step("checking expectations")
                 failed = failures(result, expectations)
             if lake != "parquet":
+                from ..spark import write_lake
+
                 progress.step(f"writing {lake} tables")
                 write_lake(started[-1], result, lake, str(out))
             if page is not None and not follow:
                 progress.step("writing the report")
                 write_report(result, out if lake == "parquet" else None, logs, page)
-        except (SparkStartError, SubtrieError, OSError, ValueError) as error:
+        except (SubtrieError, OSError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
             _interrupted()
         except Exception as error:
-            if was_interrupted(error):
-                _interrupted()
-            told = failure_text(error)
-            if told is None:
+            if not on_spark:
                 raise
-            _bad(told)
+            _failed_on_spark(error)
         progress.stop()
         if as_json:
             print_json(result, failed)
@@ -252,6 +260,28 @@ def _session(
     if remote is not None or not str(master).startswith("local"):
         ship(spark)
     return spark
+
+
+def _failed_on_spark(error: Exception) -> None:
+    """Say why a job failed or Spark did not start, and exit; raise what is neither."""
+    from ..spark import SparkStartError
+    from ..spark._sessions.failure import failure_text, was_interrupted
+
+    if was_interrupted(error):
+        _interrupted()
+    told = str(error) if isinstance(error, SparkStartError) else failure_text(error)
+    if told is None:
+        raise error
+    _bad(told)
+
+
+def _bytes(text: str) -> int:
+    """Return a size such as ``512m`` in bytes, or exit with 2."""
+    number, unit = (text[:-1], text[-1:].lower()) if text[-1:].isalpha() else (text, "")
+    factor = _UNITS.get(unit, 1 if not unit else 0)
+    if not number.isdigit() or not int(number) * factor:
+        _bad(f"--memory {printable(text)} is not a size: write 512m or 2g")
+    return int(number) * factor
 
 
 def _interrupted() -> NoReturn:

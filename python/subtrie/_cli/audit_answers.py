@@ -81,7 +81,6 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 code=load_code(code) if code else None,
                 subject=subject,
                 time=None if at is None else parse_time(at),
-                window=named.get("window"),
                 payloads=payloads,
                 automatic=not asked,
                 **given,

@@ -7,8 +7,8 @@ Spark nor Java; ``subtrie.spark`` makes the same tables on any number of machine
 from .._core.public_names import publish
 from ._answers.adoption import proposed_permissions
 from ._answers.questions import Questions, load_code, load_rules
-from ._answers.selection import Selection
 from ._here import audit
+from ._partial.selection import Selection
 from ._results.run_difference import run_difference
 from ._results.verdict import verdict
 from ._run import Run, open_run

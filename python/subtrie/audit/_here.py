@@ -1,4 +1,4 @@
-"""The audit in this process, with a thread for each core: the same facts, sums and tables."""
+"""The audit in this process: a thread for each core, and a bound on memory."""
 
 from __future__ import annotations
 
@@ -7,26 +7,33 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._answers.here import answers_here, entries_of
 from ._answers.questions import Questions
-from ._answers.selection import Made, ReadEvents, Selection, Work, selected_reader
-from ._readers.payload_heads import check_logs, read_heads
+from ._partial.events import Reading
+from ._partial.partial import Partial
+from ._partial.parts import Part, partials_of_part, plan, read_part, size_of
+from ._partial.selection import SELECTED_BY, Chooser, Selection
+from ._readers.payload_heads import check_logs
 from ._run import Run
-from ._runs.run_folder import More, RunFolder
+from ._runs.run_folder import RunFolder
 from ._runs.run_record import run_record
+from ._runs.run_writer import committed, table_writer
 from ._slot_redaction import Redaction
-from ._tables.event_counts import event_counts
-from ._tables.fact_tables import FactTables, count_facts
-from ._tables.facts import EVENT_COLUMNS, PartFacts, facts_of
-from ._tables.inputs import Part, plan, read_part
-from ._tables.pattern_index import index_of
-from ._tables.table_writer import all_rows, committed, table_writer
-from ._tables.traffic import traffic_of
+from ._spill import HeldPartial, HeldRows, SpillFile
+from ._tables.bucket import Bucket
+from ._tables.context import Whole, context_of
+from ._tables.pattern_index import PatternIndex, open_index
+from ._tables.traffic import rows_of, sorted_rows, subscription_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+#: The bytes of partials that are kept in memory; beyond it they are in a temporary file.
+MEMORY = 256 * 1024 * 1024
 
 
 def audit(
@@ -40,7 +47,9 @@ def audit(
     split_bytes: int | None = None,
     questions: Questions | None = None,
     selection: Selection | None = None,
+    memory: int = MEMORY,
     step: Callable[..., None] = lambda name, rows=0: None,
+    progress: Callable[[int, int], None] = lambda done, all_of: None,
 ) -> Run:
     """Audit trace logs, captures and snapshots of nats-server, in this process.
 
@@ -52,7 +61,7 @@ def audit(
         planes: The planes to audit. Without them they are detected from the traffic.
         out: A directory for the tables, as a path or as a URI that ``pyarrow.fs`` can open. Without
             it they are temporary.
-        window: The length of a period of the call graph, in seconds.
+        window: The length of a period of the call graph and of ``permission_usage``, in seconds.
         redact: The slots of Microbus subjects (``path``, ``id``) whose tokens are replaced by keyed
             digests where the logs are read. The text of unparseable lines is then left out.
         redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
@@ -60,29 +69,61 @@ def audit(
         split_bytes: The size of the ranges in which a log is read.
         questions: What is asked beyond the tables of the traffic; by default nothing.
         selection: Audit only these messages. The counts are then those of the events read.
+        memory: The bytes of what was counted that are kept in memory; the rest goes to a temporary
+            file. Threads that read need about 100 MB each besides.
         step: Is called with the name of each step as it begins, and the number of rows it works on
             if that is known.
+        progress: Is called with the number of bytes that were read, and of all.
 
     Returns:
         The counts and the tables.
 
     Raises:
-        OSError: A log cannot be read.
+        OSError: A log cannot be read, or the disk is full.
         ValueError: Two logs are copies of one; the rules name no service of the traffic; or a time
             is outside the log.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
     questions = asked(questions, redact)
-    hidden = hidden_slots(redact, redact_key)
+    if questions is not None and questions.payloads is not None:
+        check_logs(logs)
+    reading = Reading(
+        window=micros(window),
+        answers=questions is not None,
+        heads=questions is not None and questions.payloads is not None,
+        redaction=hidden_slots(redact, redact_key),
+        chooser=None if selection is None else Chooser(selection),
+    )
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    folder = RunFolder(out)
+    folder, file = RunFolder(out), SpillFile()
     try:
-        summary = _written(logs, folder, options, hidden, split_bytes, questions, selection, step)
+        held = HeldPartial(memory, file)
+        step("reading lines")
+        digest = _read(logs, split_bytes, reading, held, progress)
+        whole = context_of(held.head, planes, questions, reading.window)
+        step("writing tables", whole.context.lines)
+        rows = HeldRows(memory, file)
+        for batch in _table_rows(held, whole):
+            rows.add(batch)
+        write = table_writer(folder, whole.context)
+        entries = [row for batch in write(rows.sorted()) for row in batch.to_pylist()]
+
+        def describe(counts: Mapping[str, int]) -> dict[str, Any]:
+            return run_record(digest, options, counts)
+
+        summary = committed(folder, whole, entries, describe, step=step)
     except BaseException:
         folder.discard()
         folder.remove()
         raise
+    finally:
+        file.close()
     return Run.of_folder(summary, folder)
+
+
+def micros(window: int | None) -> int | None:
+    """Return a period of seconds in microseconds."""
+    return None if window is None else window * 1_000_000
 
 
 def asked(questions: Questions | None, redact: Sequence[str]) -> Questions | None:
@@ -103,117 +144,69 @@ def hidden_slots(redact: Sequence[str], key: bytes | None) -> Redaction | None:
     return Redaction(tuple(redact), key or secrets.token_bytes(32)) if redact else None
 
 
-def _written(
+def _read(
     paths: Sequence[str],
-    folder: RunFolder,
-    options: dict[str, Any],
-    redaction: Redaction | None,
     split_bytes: int | None,
-    questions: Questions | None,
-    selection: Selection | None,
-    step: Callable[..., None],
-) -> dict[str, Any]:
-    """Make and commit all tables, and return the counts."""
-    if questions is not None and questions.payloads is not None:
-        check_logs(paths)
-    step("reading lines")
+    reading: Reading,
+    held: HeldPartial,
+    progress: Callable[[int, int], None],
+) -> Callable[[], str] | None:
+    """Read all inputs, and return how to get their digest; None for a selection of them."""
     inputs = plan(paths, split_bytes)
-    parts = _Parts(inputs.parts)
-    read: ReadEvents = parts.read
-    if selection is not None:
-        read = selected_reader(selection, read)
-    if questions is not None:
-        folder.more = _answer_tables(read, paths, questions, step)
-    window = options["window"]
-    micros = None if window is None else window * 1_000_000
-    found = FactTables()
-    if selection is None:
-        facts = parts.each(lambda part: part_facts(part, micros, inputs.logs > 1, redaction))
-    else:
-        facts = read(EVENT_COLUMNS, lambda batches: event_facts(batches, micros, redaction))
-    for each in facts:
-        each.add_to(found)
-    traffic, files = traffic_of(found, tuple(options["planes"]))
-    step("writing tables", traffic.lines)
-    write = table_writer(folder, traffic)
-    entries = [row for batch in write(all_rows(found, traffic, index_of(files)))
-               for row in batch.to_pylist()]  # fmt: skip
+    parts: Iterable[Part] = inputs.parts
+    reading = replace(reading, follow=inputs.logs > 1)
+    chooser = reading.chooser
+    if chooser is not None and chooser.needs_subjects:
+        parts = list(parts)  # they are read twice
 
-    def describe(counts: Mapping[str, int]) -> dict[str, Any]:
-        return run_record(inputs.digest if selection is None else None, options, counts)
+        def named(part: Part) -> Iterator[dict[str, int]]:
+            yield chooser.named(read_part(part, SELECTED_BY, {}))
 
-    return committed(folder, traffic, entries, describe)
+        reading = replace(reading, chooser=chooser.of_subjects(_each(parts, named)))
+    done = 0
+
+    def of_part(part: Part) -> Iterator[tuple[Part, list[Partial]]]:
+        yield part, list(partials_of_part(part, reading))
+
+    for part, partials in _each(parts, of_part):
+        for partial in partials:
+            held.add(partial)
+        done += size_of(part)
+        progress(done, inputs.size)
+    return inputs.digest if chooser is None else None
 
 
-def part_facts(
-    part: Part, window: int | None, follow: bool, redaction: Redaction | None
-) -> Iterator[PartFacts]:
-    """Yield the facts of a part of the inputs.
+def _table_rows(held: HeldPartial, whole: Whole) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all tables in pieces, in no particular order."""
+    files = dict(whole.files)
 
-    Args:
-        part: The part.
-        window: The length of a period in microseconds, or None.
-        follow: Whether publishes that another server forwarded are looked for.
-        redaction: What is hidden in subjects, or None.
+    def opened(names: tuple[str, ...]) -> PatternIndex:
+        return open_index(names, files.__getitem__)
+
+    def of_bucket(partial: Partial) -> Iterator[pa.RecordBatch]:
+        yield from sorted_rows(rows_of(Bucket(partial, whole.context, opened)))
+
+    yield from _each(held.buckets(), of_bucket)
+    yield from sorted_rows(subscription_rows(opened(whole.context.subscribed).subscriptions))
+
+
+def _each(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:
+    """Yield what is made of each item, in their order, by a thread for each core.
+
+    The items are found meanwhile; one more than threads is held.
     """
-    counts: dict[str, int] = {}
-    events = read_part(part, EVENT_COLUMNS, counts)
-    yield from facts_of(events, window=window, follow=follow, redaction=redaction)
-    yield PartFacts(count_facts(counts))
-
-
-def event_facts(
-    batches: Iterator[pa.RecordBatch], window: int | None, redaction: Redaction | None
-) -> Iterator[PartFacts]:
-    """Yield the facts of a table of events.
-
-    Args:
-        batches: The events, with the columns ``EVENT_COLUMNS``.
-        window: The length of a period in microseconds, or None.
-        redaction: What is hidden in subjects, or None.
-    """
-    counts: dict[str, int] = {}
-
-    def counted() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for name, count in event_counts(batch).items():
-                counts[name] = counts.get(name, 0) + count
-            yield batch
-
-    yield from facts_of(counted(), window=window, follow=True, redaction=redaction)
-    yield PartFacts(count_facts(counts))
-
-
-class _Parts:
-    """The parts of the inputs, read by a thread for each core, as often as needed."""
-
-    def __init__(self, parts: Iterable[Part]) -> None:
-        self._coming, self._known = iter(parts), list[Part]()
-
-    def _all(self) -> Iterator[Part]:
-        yield from self._known
-        for part in self._coming:  # found by a pass over each log, while the first are read
-            self._known.append(part)
-            yield part
-
-    def each(self, work: Callable[[Part], Iterator[Made]]) -> Iterator[Made]:
-        """Yield what is made of each part, in their order; one part more than threads is held."""
-        threads = _cores()
-        pool = ThreadPoolExecutor(threads, "subtrie-audit")
-        waiting: deque[Future[list[Made]]] = deque()
-        try:
-            for part in self._all():
-                waiting.append(pool.submit(lambda each: list(work(each)), part))
-                if len(waiting) > threads:
-                    yield from waiting.popleft().result()
-            while waiting:
+    threads = _cores()
+    pool = ThreadPoolExecutor(threads, "subtrie-audit")
+    waiting: deque[Future[list[Made]]] = deque()
+    try:
+        for item in given:
+            waiting.append(pool.submit(lambda each: list(work(each)), item))
+            if len(waiting) > threads:
                 yield from waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def read(self, names: Sequence[str], work: Work[Made]) -> Iterator[Made]:
-        """Yield what is made of the events of each part."""
-        return self.each(lambda part: work(read_part(part, names, {})))
+        while waiting:
+            yield from waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:
@@ -221,18 +214,3 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _answer_tables(
-    read: ReadEvents, paths: Sequence[str], questions: Questions, step: Callable[..., None]
-) -> More:
-    """Return a function that makes the tables of answers from the other tables."""
-
-    def make(table: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        if questions.unasked(summary):
-            return ()
-        step("answering questions")
-        heads = read_heads(paths) if questions.payloads is not None else None
-        return entries_of(answers_here(read, table("subscriptions"), questions, heads=heads))
-
-    return make

@@ -64,6 +64,10 @@ class Run:
         counters: dict[str, int] = json.loads(run["counters"])
         return counters
 
+    def table(self, name: str) -> pa.Table:
+        """Return a table of ``TABLES`` as a ``pyarrow.Table``."""
+        return self.columns(name, TABLES[name])
+
     def columns(self, table: str, names: Sequence[str]) -> pa.Table:
         """Return some columns of a table as a ``pyarrow.Table``."""
         return read_columns(self.folder.path, self._files[table]["file"], names)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .._core.public_names import publish
 from ..audit._answers.adoption import proposed_permissions
 from ..audit._answers.questions import Questions, load_code, load_rules
-from ..audit._answers.selection import Selection
+from ..audit._partial.selection import Selection
 from ..audit._results.run_difference import run_difference
 from ..audit._results.verdict import verdict
 from ..audit._runs.run_folder import OutputFolderError
@@ -37,7 +37,6 @@ from ._sessions.carried import register_source
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
 from ._sessions.ship import ship
-from ._sources.payload_heads import payload_heads
 from ._stream import audit_stream, open_audit
 from ._table_functions import (
     call_graph,
@@ -109,7 +108,6 @@ __all__ = [
     "match",
     "open_audit",
     "other_traffic",
-    "payload_heads",
     "permission_usage",
     "proposed_permissions",
     "refused",

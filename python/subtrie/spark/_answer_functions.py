@@ -6,15 +6,18 @@ are those of ``TABLES``. ``Audit(events=…, rules=…, code=…)`` makes all of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..audit._answers.here import FLOWS, PUBLISHES, REQUESTS
 from ..audit._answers.questions import Questions
+from ..audit._here import micros
+from ..audit._partial.events import Reading
+from ..audit._partial.rows import batches_of
 from ..audit._schema import TABLE_COLUMNS, arrow_schema
-from ._answers_on_spark import answers_on_spark
-from ._table_functions import subscriptions
+from ..audit._tables.traffic import SUMS
+from ._partials import head_of, partials_of_frame
+from ._table_jobs import partial_rows, read_context
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,8 +48,8 @@ def permission_usage(
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
-    questions = Questions(rules=rules, window=window)
-    return _table(events, questions, "permission_usage", lambda each: each.permission_usage())
+    answers = _answers(events, Questions(rules=rules), window)
+    return _frame(events.sparkSession, "permission_usage", answers.permission_usage())
 
 
 def violations(events: DataFrame, rules: Mapping[str, Permissions] | None = None) -> DataFrame:
@@ -67,7 +70,8 @@ def violations(events: DataFrame, rules: Mapping[str, Permissions] | None = None
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
-    return _table(events, Questions(rules=rules), "violations", lambda each: each.violations())
+    found = _answers(events, Questions(rules=rules)).violations()
+    return _frame(events.sparkSession, "violations", found)
 
 
 def synthesise(
@@ -100,7 +104,7 @@ def synthesise(
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
     questions = Questions(rules=rules, min_days=min_days, min_sources=min_sources)
-    proposal, thin = _answers(events, questions, (PUBLISHES,)).synthesise()
+    proposal, thin = _answers(events, questions).synthesise()
     spark = events.sparkSession
     return _frame(spark, "proposal", proposal), _frame(spark, "too_thin", thin)
 
@@ -128,7 +132,8 @@ def gap(
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
     scanned = None if code is None else tuple(code)
-    return _table(events, Questions(rules=rules, code=scanned), "gap", lambda each: each.gap())
+    found = _answers(events, Questions(rules=rules, code=scanned)).gap()
+    return _frame(events.sparkSession, "gap", found)
 
 
 def flows(events: DataFrame) -> DataFrame:
@@ -145,27 +150,26 @@ def flows(events: DataFrame) -> DataFrame:
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    return _table(events, Questions(), "flows", lambda each: each.flows(), None, (FLOWS,))
+    return _frame(events.sparkSession, "flows", _answers(events, Questions()).flows())
 
 
-def latency(events: DataFrame, heads: DataFrame | None = None) -> DataFrame:
-    """Return the latency of requests.
+def latency(events: DataFrame) -> DataFrame:
+    """Return the latency of requests: to the first message on the reply subject.
 
-    Of the kind ``nats``: to the first message on the reply subject. Of the kind ``microbus``: to
-    the first response with the message id of the request, for each host that answers.
+    That of Microbus requests needs the heads of payloads: ``Questions(payloads="heads")`` of an
+    audit of logs.
 
     Args:
         events: A table with the columns ``EVENTS``.
-        heads: The rows of ``payload_heads`` for the same logs; without them no row is of Microbus.
 
     Returns:
         ``kind, requester, subject, responder``, ``count``, ``p50`` and ``p99`` (microseconds,
-        nearest rank), ``unanswered`` and ``errors`` (responses with an error, of Microbus only).
+        nearest rank), ``unanswered`` and ``errors`` (null).
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    return _table(events, Questions(), "latency", lambda each: each.latency(), heads, (REQUESTS,))
+    return _frame(events.sparkSession, "latency", _answers(events, Questions()).latency())
 
 
 def at(subscriptions: DataFrame, subject: str, time: datetime) -> DataFrame:
@@ -230,23 +234,24 @@ def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     return list(rows.toArrow().to_pylist())
 
 
-def _answers(
-    events: DataFrame, questions: Questions, wanted: Sequence[str], heads: DataFrame | None = None
-) -> Answers:
-    of = subscriptions(events).toArrow()
-    return answers_on_spark(events, of, questions, heads=heads, wanted=wanted)
-
-
-def _table(
-    events: DataFrame,
-    questions: Questions,
-    name: str,
-    rows: Callable[[Answers], list[dict[str, Any]]],
-    heads: DataFrame | None = None,
-    wanted: Sequence[str] = (PUBLISHES,),
-) -> DataFrame:
-    """Return one table of answers."""
-    return _frame(events.sparkSession, name, rows(_answers(events, questions, wanted, heads)))
+def _answers(events: DataFrame, questions: Questions, window: int | None = None) -> Answers:
+    """Return the answers to questions; two jobs, of which the first reads the events."""
+    spark = events.sparkSession
+    reading = Reading(window=micros(window), follow=True, answers=True)
+    partials = partials_of_frame(events, reading).persist()
+    try:
+        whole = read_context(spark, head_of(partials), (), questions, reading.window)
+        assert whole.answers is not None
+        rows = partial_rows(spark, partials, whole.context, None, (SUMS,))
+        for row in rows.where(f"`table` = '{SUMS}'").select("data").toLocalIterator():
+            with batches_of(row.data) as batches:
+                table = batches.read_all()
+            pairs = (table[name].to_pylist() for name in ("kind", "sums"))
+            whole.answers.sums.add_rows(zip(*pairs, strict=True))
+    finally:
+        partials.unpersist()
+    whole.answers.check()
+    return whole.answers
 
 
 def _frame(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> DataFrame:

@@ -1,8 +1,8 @@
 """The rows of a table of messages alone, made in the tasks that read it.
 
 Messages without subscriptions and deliveries need no match and no settling, and every plane of an
-address is a plane of the traffic. So each task makes partial rows of the tables, and no facts about
-single subjects are moved.
+address is a plane of the traffic. So each task makes partial rows of the tables, and no partials
+with single subjects are moved.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..audit._readers.log_reader import native
+from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
+from ..audit._partial.partial import Partial, take_numbered
+from ..audit._partial.rows import PARTIAL_ROWS
 from ..audit._schema import arrow_schema
+from ..audit._tables.bucket import sums_by_subject
 from ..audit._tables.edges import edge_rows
-from ..audit._tables.fact_rows import FACT_ROWS
-from ..audit._tables.fact_tables import FactTables, take_numbered
-from ..audit._tables.facts import EVENT_COLUMNS, list_others
 from ..audit._tables.hottest import HOTTEST, NAMED, hot_rows, most_published
 from ..audit._tables.outside import outside_rows
-from ..audit._tables.pattern_index import PatternIndex, index_files, index_of
+from ..audit._tables.pattern_index import PatternIndex, index_files, open_index
 from ..audit._tables.rows import Rows, rows
 from ..audit._tables.subjects import Subjects
 from ..audit._tables.subscriptions import subscriptions_of
-from ..audit._tables.tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
+from ..audit._tables.traffic import identity_rows, sorted_rows, unparseable_rows
 from ._columns import spark_schema
 from ._table_of_messages import narrowed
 
@@ -40,15 +40,15 @@ _MADE = 0
 
 @dataclass(frozen=True)
 class MessageRows:
-    """The rows and facts of a table of messages.
+    """The rows and the head of a table of messages.
 
     Attributes:
-        facts: The facts for the driver, as ``FACT_ROWS``.
+        head: The head, as ``PARTIAL_ROWS``.
         rows: The rows of the tables, as ``TABLE_ROWS``.
         hottest: Counts the subjects, for ``hot_subjects``; takes the number of messages.
     """
 
-    facts: DataFrame
+    head: DataFrame
     rows: DataFrame
     hottest: Callable[[int], pa.Table]
 
@@ -72,9 +72,9 @@ def message_rows(
         """Make rows of the batches of a task."""
         yield from maker.rows(map(whole, batches))
 
-    made = given.mapInArrow(read, spark_schema((*FACT_ROWS, ("key", "string")))).persist()
+    made = given.mapInArrow(read, spark_schema((*PARTIAL_ROWS, ("key", "string")))).persist()
     cached.append(made)
-    rows = made.where(f"bucket = {_MADE}").selectExpr("fact AS `table`", "key", "data")
+    rows = made.where(f"bucket = {_MADE}").selectExpr("kind AS `table`", "key", "data")
     names = [name for name in ("subject", "size") if name in given.columns]
     counted = given.select(*names)
     return MessageRows(made, rows, lambda published: hottest_counted(counted, published))
@@ -91,34 +91,34 @@ class _RowMaker:
     named: int = field(default_factory=lambda: NAMED)
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of the tables, and the facts for the driver."""
-        sums = native().TrafficSums(window=self.window, follow=False, buckets=1)
-        found, count, missing = FactTables(), 0, 0
+        """Yield rows of the tables, and the head."""
+        sums = Reading(window=self.window).sums(buckets=1)
+        found, count, missing = Partial(), 0, 0
         for batch in batches:
             count += batch.num_rows
             missing += batch.column("subject").null_count
             list_others(found, batch, sums.add_events(batch), self.window)
             if len(sums) + found.held > self.held:
                 yield from self._passed_on(sums, found, {})
-                found = FactTables()
+                found = Partial()
         counts = {"operations": count - missing, "unparseable_lines": missing,
                   "unsettled": count - missing}  # fmt: skip
         yield from self._passed_on(sums, found, counts)
 
     def _passed_on(
-        self, sums: Any, found: FactTables, counts: Mapping[str, int]
+        self, sums: Any, found: Partial, counts: Mapping[str, int]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the sums and the other facts as rows, and begin again."""
+        """Yield the sums and the other rows as rows of tables, and begin again."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         made = [unparseable_rows(found.table("unparseable"))]
-        told = FactTables()
+        told = Partial()
         if len(sums):
             publishes, deliveries, subjects, addresses = take_numbered(sums)
             seen = pc.unique(addresses.column("plane").drop_null())
             known = Subjects(subjects, addresses, _no_patterns(), self.planes or seen.to_pylist())
-            told.add("plane", pa.table({"subject": seen}))
+            told.add_list("plane", pa.table({"subject": seen}))
             made += edge_rows(publishes, deliveries, known)
             made += identity_rows(publishes, known)
             by_subject, unnamed = _by_subject(publishes, known, self.named)
@@ -133,9 +133,9 @@ class _RowMaker:
             table, key, data = batch.columns
             yield pa.record_batch([table, bucket, count, data, key], schema=_schema())
         told.add_counts({**counts, "made": size})
-        for_driver = told.rows()
-        keys = pa.nulls(for_driver.num_rows, pa.string())
-        yield pa.record_batch([*for_driver.columns, keys], schema=_schema())
+        head = told.to_rows()
+        keys = pa.nulls(head.num_rows, pa.string())
+        yield pa.record_batch([*head.columns, keys], schema=_schema())
 
 
 def _by_subject(publishes: pa.Table, subjects: Subjects, named: int) -> tuple[list[Rows], int]:
@@ -151,11 +151,12 @@ def _by_subject(publishes: pa.Table, subjects: Subjects, named: int) -> tuple[li
 
 @functools.cache
 def _no_patterns() -> PatternIndex:
-    return index_of(index_files(subscriptions_of(FactTables().table("subscription"))))
+    files, _ = index_files(subscriptions_of(Partial().table("subscription")))
+    return open_index([name for name, _ in files], dict(files).__getitem__)
 
 
 def _schema() -> pa.Schema:
-    return arrow_schema((*FACT_ROWS, ("key", "string")))
+    return arrow_schema((*PARTIAL_ROWS, ("key", "string")))
 
 
 def hottest_counted(messages: DataFrame, published: int) -> pa.Table:

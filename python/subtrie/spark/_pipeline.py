@@ -1,48 +1,48 @@
-"""The audit: from trace logs, or from a table of events, to tables, on Spark.
+"""The audit on Spark: from trace logs, or from a table of events, to tables.
 
-Two steps. The first reads the logs and makes facts of them, which stay with the executors: a job
-for each group of ranges, while the driver divides the rest of the log. The driver gets the
-subscriptions, the planes and the counts. The second, one job, matches the facts with the patterns
-of all subscriptions and writes the tables. No other row passes through the driver, except the
-tables of a result that has no output directory.
+Two steps. The first reads the logs and makes partials, which stay with the executors: a job for
+each group of ranges, while the driver divides the rest of the log. The driver gets the head: the
+subscriptions, the planes and the counts. The second, one job, makes the rows of all buckets and
+writes the tables. No other row passes through the driver, except sums of answers, and the tables of
+a result that has no output directory.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..audit._answers.questions import Questions
-from ..audit._answers.selection import Selection
-from ..audit._here import asked, event_facts, hidden_slots, part_facts
+from ..audit._here import asked, hidden_slots, micros
 from ..audit._here import audit as audit_here
+from ..audit._partial.events import Reading
+from ..audit._partial.parts import in_groups, plan
+from ..audit._partial.selection import Chooser, Selection
+from ..audit._readers.payload_heads import check_logs
 from ..audit._run import Run
 from ..audit._runs.run_folder import RunFolder
 from ..audit._runs.run_record import run_record
-from ..audit._slot_redaction import Redaction
-from ..audit._tables.fact_rows import FACT_ROWS
-from ..audit._tables.facts import EVENT_COLUMNS
-from ..audit._tables.inputs import Part, in_groups, plan
-from ._answer_tables import answer_tables, read_events, with_subscriptions
-from ._columns import spark_schema
+from ..audit._schema import EVENTS, arrow_schema
 from ._message_rows import message_rows
-from ._selected_events import selected
+from ._partials import chosen, head_of, partials_of_frame, partials_of_parts
 from ._sessions.session_jobs import SessionJobs
-from ._table_jobs import facts_for_driver, write_tables
-from ._table_of_messages import narrowed, only_published
+from ._table_jobs import write_tables
+from ._table_of_messages import only_published
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ..acl import Permissions
+    from ..audit._partial.parts import Part
     from ..gencreds import Service
 
-#: The facts of this many bytes of log come to one task.
+#: The partials of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
-_QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
+_QUESTIONS = ("subject", "time", "min_days", "min_sources")
 
 
 class Audit(Run):
@@ -70,11 +70,11 @@ class Audit(Run):
         own = {name: options.pop(name) for name in _QUESTIONS if name in options}
         scanned = None if code is None else tuple(code)
         questions = Questions(rules=rules, code=scanned, **own)
-        joined = events if subscriptions is None else with_subscriptions(events, subscriptions)
+        joined = events if subscriptions is None else _with_subscriptions(events, subscriptions)
         found = audit(events.sparkSession, joined, questions=questions, **options)
         self._set(found.summary, found.folder)
 
-    def table(self, spark: SparkSession, name: str) -> DataFrame:
+    def dataframe(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a table as a DataFrame.
 
         Args:
@@ -110,7 +110,7 @@ def audit(
         planes: The planes to audit. Without them they are detected from the traffic.
         out: A directory for the tables that the workers can write to, as a path or as a URI that
             ``pyarrow.fs`` can open. Without it they are temporary.
-        window: The length of a period of the call graph, in seconds.
+        window: The length of a period of the call graph and of ``permission_usage``, in seconds.
         redact: The slots of Microbus subjects (``path``, ``id``) whose tokens are replaced by keyed
             digests where the logs are read. The text of unparseable lines is then left out.
         redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
@@ -140,36 +140,49 @@ def audit(
         )  # fmt: skip
         return Audit.of_folder(here.summary, here.folder)
     questions = asked(questions, redact)
-    hidden = hidden_slots(redact, redact_key)
+    heads = questions is not None and questions.payloads is not None
+    if heads and paths is None:
+        raise ValueError(
+            "payload heads are read from trace logs and captures, not from a table of events"
+        )
+    if heads:
+        check_logs(paths or ())
+    reading = Reading(
+        window=micros(window),
+        follow=True,
+        answers=questions is not None,
+        heads=heads,
+        redaction=hidden_slots(redact, redact_key),
+        chooser=None if selection is None else Chooser(selection),
+    )
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    if selection is not None:
-        logs = selected(selection, read_events(spark, logs))
-    of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
+    plain = questions is None and selection is None and reading.redaction is None
     folder = RunFolder(out)
     cached: list[DataFrame] = []
-    for_driver: list[pa.RecordBatch] | None = None
+    head: list[pa.RecordBatch] | None = None
+    alone, tasks, digest = None, None, None
     try:
-        if questions is not None:
-            folder.more = answer_tables(spark, logs, questions, step, paths)
         step("reading lines")
-        inputs = plan(logs, split_bytes) if of_paths else None  # type: ignore[arg-type]
-        alone = None
-        if inputs is None and hidden is None and only_published(logs):  # type: ignore[arg-type]
-            alone = message_rows(logs, planes, window, cached)  # type: ignore[arg-type]
-            facts, tasks = alone.facts, None
-        elif inputs is None:
-            facts = facts_of_table(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
-            tasks = None
-            cached.append(facts.persist())
-        else:
-            how = {"window": window, "follow": inputs.logs > 1, "redaction": hidden}
-            count, for_driver = read_groups(spark, in_groups(inputs.parts), cached, how)
+        if paths is not None:
+            inputs = plan(paths, split_bytes)
+            digest = inputs.digest if selection is None else None
+            reading = replace(reading, follow=inputs.logs > 1)
+            count, head = _read_groups(spark, inputs.parts, reading, cached)
             tasks = 1 if count == 1 else max(2, -(-inputs.size // _SHUFFLED))
-            facts = functools.reduce(lambda one, other: one.union(other), cached)
-        describe = functools.partial(run_record, None if inputs is None else inputs.digest, options)
+            partials = functools.reduce(lambda one, other: one.union(other), cached)
+        elif plain and only_published(logs):  # type: ignore[arg-type]
+            alone = message_rows(logs, planes, window, cached)  # type: ignore[arg-type]
+            partials = alone.head
+        else:
+            events: DataFrame = logs  # type: ignore[assignment]
+            if reading.chooser is not None:
+                reading = replace(reading, chooser=chosen(events, reading.chooser))
+            partials = partials_of_frame(events, reading).persist()
+            cached.append(partials)
         summary = write_tables(
-            spark, facts, folder, tuple(planes), tasks, describe, step=step, alone=alone,
-            for_driver=for_driver,
+            spark, partials, folder, tuple(planes), functools.partial(run_record, digest, options),
+            questions=questions, window=reading.window, tasks=tasks, step=step, alone=alone,
+            head=head,
         )  # fmt: skip
     except BaseException:
         folder.discard()
@@ -181,76 +194,59 @@ def audit(
     return Audit.of_folder(summary, folder)
 
 
-def read_groups(
-    spark: SparkSession,
-    groups: Iterable[tuple[Part, ...]],
-    cached: list[DataFrame],
-    how: dict[str, Any],
+def _read_groups(
+    spark: SparkSession, parts: Iterable[Part], reading: Reading, cached: list[DataFrame]
 ) -> tuple[int, list[pa.RecordBatch]]:
-    """Read groups of parts, each in a job that begins as soon as the group is known.
+    """Read parts in groups, each in a job that begins as soon as the group is known.
 
     Args:
         spark: The session.
-        groups: The groups.
-        cached: Receives the facts of each group, which stay with the executors.
-        how: The further arguments of ``read_facts``.
+        parts: The parts of the inputs.
+        reading: How they are read.
+        cached: Receives the partials of each group, which stay with the executors.
 
     Returns:
-        The number of parts, and the facts for the driver.
+        The number of parts, and the head.
     """
-    import pyarrow as pa
-
+    chooser = reading.chooser
+    if chooser is not None and chooser.needs_subjects:
+        parts = list(parts)  # they are read twice
+        reading = replace(reading, chooser=chosen(spark, chooser, parts))
     count = 0
-    with SessionJobs[list[pa.RecordBatch]](spark) as jobs:
-        for group in groups:
+    with SessionJobs[list["pa.RecordBatch"]](spark) as jobs:
+        for group in in_groups(parts):
             count += len(group)
-            cached.append(read_facts(spark, group, **how).persist())
-            jobs.start(facts_for_driver, cached[-1])
+            cached.append(partials_of_parts(spark, group, reading).persist())
+            jobs.start(head_of, cached[-1])
         return count, [batch for found in jobs.results() for batch in found]
 
 
-def read_facts(
-    spark: SparkSession,
-    parts: Sequence[Part],
-    *,
-    window: int | None,
-    follow: bool,
-    redaction: Redaction | None = None,
-) -> DataFrame:
-    """Return the facts of parts of the inputs, one task for each part."""
-    micros = None if window is None else window * 1_000_000
+def _with_subscriptions(events: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """Return events with further subscriptions, which are active before the first event.
 
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the parts whose numbers are given."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for facts in part_facts(parts[number], micros, follow, redaction):
-                    yield facts.rows()
-
-    ranges = spark.range(0, len(parts), 1, len(parts))
-    return ranges.mapInArrow(read, spark_schema(FACT_ROWS))
-
-
-def facts_of_table(
-    events: DataFrame, *, window: int | None, redaction: Redaction | None = None
-) -> DataFrame:
-    """Return the facts of a table of events.
-
-    Raises:
-        ValueError: The table lacks a column of ``EVENTS``.
+    Args:
+        events: A table with the columns ``EVENTS``.
+        subscriptions: Rows with ``server``, ``conn``, ``sid``, ``start``, ``identity``, ``pattern``
+            and ``queue``.
     """
-    missing = [name for name in EVENT_COLUMNS if name not in events.columns]
-    if missing:
-        raise ValueError(
-            f"not a table of events, it has no column {missing[0]!r}: make one with "
-            "subtrie.spark.events(df, subject=...)"
-        )
-    micros = None if window is None else window * 1_000_000
-    given, whole = narrowed(events, EVENT_COLUMNS)
+    import pyarrow as pa
 
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the facts of the batches of a task."""
-        for facts in event_facts(map(whole, batches), micros, redaction):
-            yield facts.rows()
-
-    return given.mapInArrow(read, spark_schema(FACT_ROWS))
+    rows = subscriptions.toArrow().sort_by([("server", "ascending"), ("start", "ascending")])
+    schema = arrow_schema(EVENTS)
+    length = rows.num_rows
+    given = {
+        "server": rows["server"],
+        "time": rows["start"],
+        "conn": rows["conn"],
+        "identity": rows["identity"],
+        "direction": pa.repeat("in", length),
+        "op": pa.repeat("SUB", length),
+        "subject": rows["pattern"],
+        "queue": rows["queue"],
+        "sid": rows["sid"],
+        "position": pa.array(range(-length, 0), pa.int64()),
+    }
+    columns = [given.get(f.name, pa.nulls(length, f.type)).cast(f.type) for f in schema]
+    spark = events.sparkSession
+    extra = spark.createDataFrame(pa.table(columns, schema=schema))
+    return events.unionByName(extra.select(*events.columns))

@@ -1,8 +1,8 @@
 """The audit of logs that grow: after each batch the tables are those of a single read so far.
 
-The facts of all batches, added up, are kept beside the tables as Parquet files; the manifest names
-both, and how far each log was read. A batch whose lines are in the tables already is not added
-again, so a batch that was interrupted can be repeated.
+The partials of all batches, added up, are kept beside the tables as Parquet files; the manifest
+names both, and how far each log was read. A batch whose lines are in the tables already is not
+added again, so a batch that was interrupted can be repeated.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..audit._here import micros
+from ..audit._partial.kinds import VERSION
+from ..audit._partial.partial import Partial
+from ..audit._partial.rows import PARTIAL_ROWS
 from ..audit._readers.growing_log import files_there
 from ..audit._readers.log_files import resolve_path, shown_path
 from ..audit._runs.run_folder import (
-    FACTS_FILE,
+    PARTIALS_FILE,
     OutputFolderError,
     RunFolder,
     open_folder,
@@ -27,9 +31,6 @@ from ..audit._runs.run_folder import (
 from ..audit._runs.run_record import run_record
 from ..audit._schema import arrow_schema
 from ..audit._slot_redaction import Redaction
-from ..audit._tables.fact_rows import FACT_ROWS
-from ..audit._tables.fact_tables import FactTables
-from ._answer_tables import answers_so_far
 from ._columns import spark_schema
 from ._pipeline import Audit
 from ._sessions.carried import register_source
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..audit._answers.questions import Questions
 
-#: A task of the tables has about this many rows of facts.
+#: A task of the tables has about this many rows of partials.
 _ROWS_OF_TASK = 400_000
 
 
@@ -68,7 +69,7 @@ def audit_stream(
 
     After each batch the tables in ``out`` are those of ``audit`` for the lines so far, except the
     last messages whose deliveries are not yet decided: those wait for later lines, or for
-    ``complete``. Cost of a batch: its lines, and the facts so far, which grow with the number of
+    ``complete``. Cost of a batch: its lines, and the partials so far, which grow with the number of
     distinct subjects of each connection, subscriptions, and messages between servers. The state of
     the reader (open messages and subscriptions) is in the offsets of the checkpoint.
 
@@ -88,8 +89,7 @@ def audit_stream(
         redact_key: The key of the digests; the same for every run.
         split_bytes: The size of the ranges in which new lines are read.
         fail_on_data_loss: Whether a file that was removed before all of it was read is an error.
-        questions: What is asked beyond the tables of the traffic, as in ``audit``. Each batch then
-            reads all lines so far once more.
+        questions: What is asked beyond the tables of the traffic, as in ``audit``.
         noted: What ``files_there`` returned before the session started: a file that was rotated
             since is read too. By default the files that are there now.
 
@@ -119,22 +119,24 @@ def audit_stream(
     options = {
         "paths": json.dumps(paths),
         "noted": json.dumps(files_there(paths) if noted is None else noted),
-        "rows": "facts",
+        "rows": "partials",
         "complete": str(complete).lower(),
         "failOnDataLoss": str(fail_on_data_loss).lower(),
         "follow": str(len(logs) > 1 or any(_may_be_many(path) for path in logs)).lower(),
     }
+    asked = None if redact else questions
+    options["answers"] = str(asked is not None).lower()
+    options["heads"] = str(asked is not None and asked.payloads is not None).lower()
     if window is not None:
-        options["window"] = str(window * 1_000_000)
+        options["window"] = str(micros(window))
     if split_bytes is not None:
         options["splitBytes"] = str(split_bytes)
-    facts = spark.readStream.format("nats-trace").options(**options).load()
+    partials = spark.readStream.format("nats-trace").options(**options).load()
     if hidden is not None:
-        facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACT_ROWS))
+        partials = partials.mapInArrow(_redacting(hidden), spark_schema(PARTIAL_ROWS))
     described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    asked = None if redact else questions
-    adder = _adder(target, tuple(planes), described, paths, asked)
-    writer = facts.writeStream.foreachBatch(adder)
+    adder = _adder(target, tuple(planes), described, asked, micros(window))
+    writer = partials.writeStream.foreachBatch(adder)
     writer = writer.option("checkpointLocation", checkpoint)
     when = {"availableNow": True} if interval is None else {"processingTime": interval}
     return writer.trigger(**when).start()
@@ -159,13 +161,11 @@ def _may_be_many(path: str) -> bool:
 
 
 def _redacting(hidden: Redaction) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """Return the function that redacts facts in the task that reads them."""
+    """Return the function that redacts partials in the task that reads them."""
 
     def redacted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Replace the slots, and remove the text of unparseable lines."""
-        facts = FactTables()
-        facts.add_rows(batches)
-        yield facts.redacted(hidden).rows()
+        yield Partial.of_rows(batches).redacted(hidden).to_rows()
 
     return redacted
 
@@ -174,29 +174,30 @@ def _adder(
     target: str,
     planes: tuple[str, ...],
     options: dict[str, Any],
-    paths: Sequence[str],
     questions: Questions | None,
+    window: int | None,
 ) -> Callable[[DataFrame, int], None]:
     """Return the function that adds a batch to the tables."""
     # The input grows, so the run has no digest of it.
     describe = functools.partial(run_record, None, options)
 
-    def add(facts: DataFrame, number: int) -> None:
-        """Add the facts of a batch, unless they are in the tables."""
+    def add(partials: DataFrame, number: int) -> None:
+        """Add the partials of a batch, unless they are in the tables."""
         folder = RunFolder(target)
         earlier = folder.stream()
-        facts = facts.persist()
-        cached = [facts]
+        _check_partials(earlier, questions, target)
+        partials = partials.persist()
+        cached = [partials]
         try:
-            ranges = _ranges(facts)
+            ranges = _ranges(partials)
             if _is_done(ranges, earlier["logs"], target):
                 return
-            spark = facts.sparkSession
+            spark = partials.sparkSession
             rows = earlier["rows"]
             tasks = 1 if rows < _ROWS_OF_TASK else 1 + -(-rows // _ROWS_OF_TASK)
-            merged = facts.where("fact <> 'range'").unionByName(_saved(spark, folder, earlier))
+            merged = partials.where("kind <> 'range'").unionByName(_saved(spark, folder, earlier))
             merged = merged.repartition(tasks, "bucket").mapInArrow(
-                _compact, spark_schema(FACT_ROWS)
+                _compact, spark_schema(PARTIAL_ROWS)
             )
             merged = merged.persist()
             cached.append(merged)
@@ -204,12 +205,15 @@ def _adder(
             logs = {**earlier["logs"], **{server: end for server, (_, end) in ranges.items()}}
             stream = {
                 "logs": logs,
-                "facts": sorted(row.file for row in saved),
+                "partials": sorted(row.file for row in saved),
                 "rows": sum(row.rows for row in saved),
+                "version": VERSION,
+                "answers": questions is not None,
             }
-            if questions is not None:
-                folder.more = answers_so_far(spark, paths, logs, questions)
-            write_tables(spark, merged, folder, planes, tasks, describe, stream=stream)
+            write_tables(
+                spark, merged, folder, planes, describe, questions=questions, window=window,
+                tasks=tasks, stream=stream,
+            )  # fmt: skip
         except BaseException:
             folder.discard()
             raise
@@ -220,10 +224,29 @@ def _adder(
     return add
 
 
-def _ranges(facts: DataFrame) -> dict[str, tuple[int, int]]:
+def _check_partials(earlier: dict[str, Any], questions: Questions | None, target: str) -> None:
+    """Refuse partials of another version, and those that do not have what is asked for.
+
+    Raises:
+        OutputFolderError: They are.
+    """
+    if not earlier["logs"]:
+        return
+    if earlier.get("version") != VERSION:
+        raise OutputFolderError(
+            f"{shown_path(target)} has the stream of another version of subtrie: begin again, with "
+            "another output directory and checkpoint"
+        )
+    if questions is not None and not earlier.get("answers"):
+        raise OutputFolderError(
+            f"{shown_path(target)} has a stream that began without questions: ask none, or begin "
+            "again, with another output directory and checkpoint"
+        )
+
+
+def _ranges(partials: DataFrame) -> dict[str, tuple[int, int]]:
     """Return the first and the last position of each log in a batch."""
-    found = FactTables()
-    found.add_rows(facts.where("fact = 'range'").toArrow().to_batches())
+    found = Partial.of_rows(partials.where("kind = 'range'").toArrow().to_batches())
     table = (
         found.table("range").group_by("server").aggregate([("position", "min"), ("size", "max")])
     )
@@ -250,15 +273,13 @@ def _is_done(ranges: dict[str, tuple[int, int]], logs: dict[str, int], target: s
 
 
 def _compact(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add up the facts that came to a task."""
-    facts = FactTables()
-    facts.add_rows(batches)
-    yield facts.rows()
+    """Add up the partials that came to a task."""
+    yield Partial.of_rows(batches).to_rows()
 
 
 def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> DataFrame:
-    """Return the facts of earlier batches."""
-    path, names = folder.path, earlier["facts"]
+    """Return the partials of earlier batches."""
+    path, names = folder.path, earlier["partials"]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the files whose numbers are given."""
@@ -271,11 +292,11 @@ def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> D
                     yield from opened.iter_batches()
 
     numbers = spark.range(0, len(names), 1, max(1, len(names)))
-    return numbers.mapInArrow(read, spark_schema(FACT_ROWS))
+    return numbers.mapInArrow(read, spark_schema(PARTIAL_ROWS))
 
 
 def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """Return the task that writes its facts to the hidden folder of a run."""
+    """Return the task that writes its partials to the hidden folder of a run."""
     path, staging = folder.path, folder.staging
 
     def save(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -285,12 +306,12 @@ def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
 
         rows = 0
         with tempfile.TemporaryDirectory() as local:
-            name = os.path.join(local, "facts")
-            with pq.ParquetWriter(name, arrow_schema(FACT_ROWS), compression="zstd") as writer:
+            name = os.path.join(local, "partials")
+            with pq.ParquetWriter(name, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
                 for batch in batches:
                     writer.write_batch(batch)
                     rows += sum(batch.column("rows").to_pylist())
-            file = FACTS_FILE.format(uuid.uuid4().hex[:12])
+            file = PARTIALS_FILE.format(uuid.uuid4().hex[:12])
             stage_file(path, staging, name, file)
         yield pa.record_batch({"file": [file], "rows": pa.array([rows], pa.int64())})
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..audit._here import micros
+from ..audit._partial.events import Reading
 from ..audit._schema import TABLE_COLUMNS
 from ..audit._tables.merge import merged
 from ._columns import spark_schema
-from ._pipeline import facts_of_table
-from ._table_jobs import facts_for_driver, partial_rows, read_traffic
+from ._partials import head_of, partials_of_frame
+from ._table_jobs import partial_rows, read_context
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,19 +224,19 @@ def unparseable(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
 def _table(
     events: DataFrame, name: str, planes: Sequence[str], window: int | None = None
 ) -> DataFrame:
-    """Return the rows of a table."""
+    """Return the rows of a table of the traffic."""
     from pyspark.sql import functions as F
 
     spark = events.sparkSession
-    facts = facts_of_table(events, window=window)
-    traffic = read_traffic(spark, facts_for_driver(facts), planes)
+    partials = partials_of_frame(events, Reading(window=micros(window), follow=True))
+    context = read_context(spark, head_of(partials), planes).context
 
     def complete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add up the rows of the table, which are all in one task."""
-        for _, table in merged(batches, traffic):
+        for _, table in merged(batches, context):
             if table is not None:
                 yield from table.to_batches()
 
-    rows = partial_rows(spark, facts, traffic, None).where(F.col("table") == name)
+    rows = partial_rows(spark, partials, context, None, (name,)).where(F.col("table") == name)
     together = rows.repartition(1, "table").sortWithinPartitions("table", "key")
     return together.mapInArrow(complete, spark_schema(TABLE_COLUMNS[name]))

@@ -1,24 +1,32 @@
-"""The jobs of Spark that make and write the tables of a run, from facts.
+"""The jobs of Spark that make and write the tables of a run, from partials.
 
-The driver gets the subscriptions, the planes and the counts, and sends an index of the patterns to
-the workers; then the tasks make the rows of all subjects, and write the tables.
+The driver gets the head, and sends the indexes of patterns to the workers; then the tasks make the
+rows of all buckets, and write the tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..audit._answers.questions import Questions
+from ..audit._partial.partial import Partial, by_buckets
+from ..audit._partial.rows import IN_HEAD, rows_in
 from ..audit._runs.run_folder import RunFolder, table_bytes
-from ..audit._tables.fact_rows import FOR_DRIVER
-from ..audit._tables.fact_tables import FactTables, by_buckets
+from ..audit._runs.run_writer import WRITTEN, Task, committed, table_writer
+from ..audit._tables.bucket import Bucket
+from ..audit._tables.context import Context, Whole, context_of
 from ..audit._tables.hottest import HOT
-from ..audit._tables.pattern_index import PatternIndex, open_files, subscription_blocks
-from ..audit._tables.table_writer import WRITTEN, Task, all_rows, by_table, committed, table_writer
-from ..audit._tables.tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
-from ..audit._tables.traffic import Traffic, traffic_of
+from ..audit._tables.pattern_index import (
+    PatternIndex,
+    mapped_file,
+    open_index,
+    subscription_blocks,
+)
+from ..audit._tables.traffic import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
 from ._columns import spark_schema
 from ._message_rows import MessageRows
+from ._partials import head_of
 from ._sessions.shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:
@@ -33,124 +41,116 @@ _ONE_TASK = 32 * 1024 * 1024
 
 def write_tables(
     spark: SparkSession,
-    facts: DataFrame,
+    partials: DataFrame,
     folder: RunFolder,
     planes: tuple[str, ...],
-    tasks: int | None,
     describe: Callable[[Mapping[str, int]], dict[str, Any]],
     *,
+    questions: Questions | None,
+    window: int | None,
+    tasks: int | None = None,
     step: Callable[..., None] = lambda *_: None,
     stream: dict[str, Any] | None = None,
     alone: MessageRows | None = None,
-    for_driver: list[pa.RecordBatch] | None = None,
+    head: list[pa.RecordBatch] | None = None,
 ) -> dict[str, Any]:
     """Run both jobs, commit the result, and return the counts.
 
     Args:
         spark: The session.
-        facts: All facts; they are read twice.
+        partials: All partials; they are read twice.
         folder: Where the tables go.
         planes: The planes to audit; none for those of the traffic.
-        tasks: The number of tasks that share the subjects.
         describe: Returns the row of the table ``runs`` for the counters of the run.
+        questions: What is asked beyond the tables of the traffic; None for nothing.
+        window: The length of a period in microseconds, or None.
+        tasks: The number of tasks that share the buckets; None leaves it to Spark.
         step: Is called with the name of each step as it begins.
         stream: What a stream needs to go on, for the manifest.
-        alone: What a table of messages alone became; ``facts`` are its facts.
-        for_driver: What ``facts_for_driver`` returns, if the first job has run.
+        alone: What a table of messages alone became; ``partials`` are its head.
+        head: What ``head_of`` returns, if the first job has run.
     """
-    found = facts_for_driver(facts) if for_driver is None else for_driver
-    traffic = read_traffic(spark, found, planes)
-    step("writing tables", traffic.lines)
-    write = table_writer(folder, traffic)
-    if alone is not None and traffic.counts.get("made", 0) <= _ONE_TASK:
-        written = alone.rows.coalesce(1).mapInArrow(sorted_first(write), WRITTEN)
+    whole = read_context(
+        spark, head_of(partials) if head is None else head, planes, questions, window
+    )
+    context = whole.context
+    step("writing tables", context.lines)
+    write = table_writer(folder, context)
+    if alone is not None and context.counts.get("made", 0) <= _ONE_TASK:
+        written = alone.rows.coalesce(1).mapInArrow(_all_in_one_task(write), WRITTEN)
     elif tasks == 1:
-        others = facts.where(f"bucket > {FOR_DRIVER}")
-        written = others.mapInArrow(in_one_task(traffic, write), WRITTEN)
+        rows = partial_rows(spark, partials.coalesce(1), context, 1)
+        written = rows.coalesce(1).mapInArrow(_all_in_one_task(write), WRITTEN)
     else:
-        rows = partial_rows(spark, facts, traffic, tasks) if alone is None else alone.rows
+        rows = partial_rows(spark, partials, context, tasks) if alone is None else alone.rows
         writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
         written = writers.sortWithinPartitions("table", "key").mapInArrow(write, WRITTEN)
     entries = [row.asDict() for row in written.collect()]
     if alone is not None and any(row["table"] == HOT and not row["file"] for row in entries):
-        hottest = alone.hottest(traffic.counts["published"]).to_pylist()
+        hottest = alone.hottest(context.counts["published"]).to_pylist()
         entries = [row for row in entries if row["table"] != HOT] + [table_bytes(HOT, hottest)]
-    return committed(folder, traffic, entries, describe, stream)
+    return committed(folder, whole, entries, describe, stream=stream, step=step)
 
 
-def facts_for_driver(facts: DataFrame) -> list[pa.RecordBatch]:
-    """Run the job that makes all facts, and return those that the driver reads."""
-    found: list[pa.RecordBatch] = facts.where(f"bucket = {FOR_DRIVER}").toArrow().to_batches()
-    return found
-
-
-def read_traffic(
-    spark: SparkSession, for_driver: Iterable[pa.RecordBatch], planes: Sequence[str]
-) -> Traffic:
-    """Return what every task needs, and send the patterns to the workers.
-
-    Args:
-        spark: The session.
-        for_driver: What ``facts_for_driver`` returned.
-        planes: The planes to audit; none for those of the traffic.
-    """
-    found = FactTables()
-    found.add_rows(for_driver)
-    traffic, files = traffic_of(found, planes)
-    for name, data in files:
+def read_context(
+    spark: SparkSession,
+    head: Iterable[pa.RecordBatch],
+    planes: Sequence[str],
+    questions: Questions | None = None,
+    window: int | None = None,
+) -> Whole:
+    """Return what the rows of all buckets depend on, and send the indexes to the workers."""
+    whole = context_of(Partial.of_rows(head), planes, questions, window)
+    for name, data in whole.files:
         send_file(spark, name, data)
-    return traffic
+    return whole
 
 
 def partial_rows(
-    spark: SparkSession, facts: DataFrame, traffic: Traffic, tasks: int | None
+    spark: SparkSession,
+    partials: DataFrame,
+    context: Context,
+    tasks: int | None,
+    wanted: Collection[str] | None = None,
 ) -> DataFrame:
-    """Return the partial rows of all tables, as ``TABLE_ROWS``.
+    """Return the partial rows of tables, as ``TABLE_ROWS``.
 
     Args:
         spark: The session.
-        facts: Rows of ``FACT_ROWS``.
-        traffic: What ``read_traffic`` found.
-        tasks: The number of tasks that share the subjects; None leaves it to Spark.
+        partials: Rows of ``PARTIAL_ROWS``.
+        context: What ``read_context`` found.
+        tasks: The number of tasks that share the buckets; None leaves it to Spark.
+        wanted: The names of the tables; by default all.
     """
 
-    def of_subjects(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of the subjects that came to this task, some buckets at a time."""
-        for found in by_buckets(batches):
-            yield from sorted_rows(rows_of(found, open_index(traffic), traffic.planes))
+    def of_buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the rows of the buckets that came to this task, some at a time."""
+        for partial in by_buckets(rows_in(batches)):
+            yield from sorted_rows(rows_of(Bucket(partial, context, _opened), wanted))
 
     def of_subscriptions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the rows of the subscriptions."""
         for batch in batches:
             if batch.num_rows:
-                for block in subscription_blocks(worker_path(traffic.files[2])):
+                for block in subscription_blocks(worker_path(context.subscribed[2])):
                     yield from sorted_rows(subscription_rows(block))
 
     schema = spark_schema(TABLE_ROWS)
-    others = facts.where(f"bucket > {FOR_DRIVER}")
-    shared = others.repartition("bucket") if tasks is None else others.repartition(tasks, "bucket")
-    about_subjects = shared.sortWithinPartitions("bucket").mapInArrow(of_subjects, schema)
-    return about_subjects.union(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
+    shared = partials.where(f"bucket > {IN_HEAD}")
+    if tasks is None:
+        shared = shared.repartition("bucket")
+    elif tasks > 1:
+        shared = shared.repartition(tasks, "bucket")
+    of_partials = shared.sortWithinPartitions("bucket").mapInArrow(of_buckets, schema)
+    return of_partials.union(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
 
 
-def open_index(traffic: Traffic) -> PatternIndex:
-    """Return the index of the patterns; in a worker."""
-    return open_files(*map(worker_path, traffic.files))
+def _opened(names: tuple[str, ...]) -> PatternIndex:
+    """Return the index in these files; in a worker."""
+    return open_index(names, lambda name: mapped_file(worker_path(name)))
 
 
-def in_one_task(traffic: Traffic, write: Task) -> Task:
-    """Return a task that makes and writes all tables: a small log needs no shuffle."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of all facts, and write them."""
-        facts = FactTables()
-        facts.add_rows(batches)
-        yield from write(all_rows(facts, traffic, open_index(traffic)))
-
-    return run
-
-
-def sorted_first(write: Task) -> Task:
+def _all_in_one_task(write: Task) -> Task:
     """Return a task that sorts the rows of all tables and writes them."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -159,6 +159,7 @@ def sorted_first(write: Task) -> Task:
 
         found = list(batches)
         if found:
-            yield from write(by_table(pa.Table.from_batches(found)))
+            keys = [("table", "ascending"), ("key", "ascending")]
+            yield from write(pa.Table.from_batches(found).sort_by(keys).to_batches())
 
     return run

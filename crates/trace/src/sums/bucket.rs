@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::entries::{DeliveryKey, Entries, Message, extend};
-use super::{COUNTS, SPANS};
+use super::{COUNTS, DAY, SPANS};
 use subtrie_columns::{NULL, Texts};
 
 /// Messages and deliveries of some subjects.
@@ -32,6 +32,40 @@ pub struct Messages {
     pub counts: [Vec<i64>; COUNTS.len()],
     /// A column ends before the rows that have no time.
     pub spans: [Vec<(i64, i64)>; SPANS.len()],
+    /// The first day of each row, as `on_day` writes it; the column ends before the rows without.
+    days: Vec<i64>,
+    /// The other days of the few rows that have several.
+    further_days: HashMap<u32, Vec<i64>, RandomState>,
+}
+
+/// No day.
+const NO_DAY: i64 = i64::MIN;
+/// The marks that `on_day` adds: a client received a message of the day, and one was accepted.
+const TAKEN: i64 = 1;
+const ACCEPTED: i64 = 2;
+
+/// Return what a message says about its day: four times its time, and what became of it.
+///
+/// Of several messages of a day the time of the first accepted one is kept, else that of the first.
+fn on_day(time: i64, accepted: bool, taken: bool) -> i64 {
+    let marks = if accepted { ACCEPTED } else { 0 } + if taken { TAKEN } else { 0 };
+    time.saturating_mul(4).saturating_add(marks)
+}
+
+/// Return the number of the day, from 1970 on.
+fn day_of(entry: i64) -> i64 {
+    (entry >> 2).div_euclid(DAY)
+}
+
+/// Return what two entries say about the same day.
+fn both(one: i64, other: i64) -> i64 {
+    let marks = (one | other) & (TAKEN | ACCEPTED);
+    let time = match (one & ACCEPTED == 0, other & ACCEPTED == 0) {
+        (true, false) => other >> 2,
+        (false, true) => one >> 2,
+        _ => (one >> 2).min(other >> 2),
+    };
+    (time << 2) | marks
 }
 
 /// The span of no time.
@@ -41,6 +75,12 @@ impl Bucket {
     /// Return the number of keys and subjects.
     pub fn len(&self) -> usize {
         self.messages.subjects.len() + self.deliveries.rows.len() + self.subjects.count()
+    }
+
+    /// Return the largest number of rows or subjects that are numbered.
+    pub fn most(&self) -> usize {
+        let (sent, received) = (self.messages.subjects.len(), self.deliveries.rows.len());
+        self.subjects.count().max(sent).max(received)
     }
 
     /// Return the row of the messages of a subject by a sender.
@@ -69,8 +109,9 @@ impl Bucket {
         row as usize
     }
 
-    /// Add a message; return whether it is the first that was accepted.
-    pub fn publish(&mut self, row: usize, message: &Message) -> bool {
+    /// Add a message, and its day if these are asked for; return whether it is the first that was
+    /// accepted.
+    pub fn publish(&mut self, row: usize, message: &Message, days: bool) -> bool {
         let accepted = !message.refused;
         let taken = accepted && message.deliveries.is_some_and(|count| count > 0);
         let forwarded = message.forwarded.is_some_and(|count| count > 0);
@@ -96,6 +137,9 @@ impl Bucket {
                 self.messages.extend_span(which, row, time);
             }
         }
+        if days && let Some(time) = message.time {
+            self.messages.add_day(row, on_day(time, accepted, taken));
+        }
         accepted && self.messages.counts[0].get(row) == Some(&1)
     }
 }
@@ -116,6 +160,49 @@ impl Messages {
             column.resize(row + 1, 0);
         }
         column[row] = column[row].saturating_add(added);
+    }
+
+    /// Add what is known about a day to those of a row.
+    pub fn add_day(&mut self, row: usize, entry: i64) {
+        if row >= self.days.len() {
+            self.days.resize(row + 1, NO_DAY);
+        }
+        let first = &mut self.days[row];
+        if *first == NO_DAY {
+            *first = entry;
+            return;
+        }
+        if day_of(*first) == day_of(entry) {
+            *first = both(*first, entry);
+            return;
+        }
+        let Ok(row) = u32::try_from(row) else {
+            return; // batches without room for their rows are refused
+        };
+        let others = self.further_days.entry(row).or_default();
+        match others
+            .iter_mut()
+            .find(|each| day_of(**each) == day_of(entry))
+        {
+            Some(known) => *known = both(*known, entry),
+            None => others.push(entry),
+        }
+    }
+
+    /// Return the days of a row.
+    pub fn days(&self, row: usize) -> impl Iterator<Item = i64> {
+        let first = self.days.get(row).copied().filter(|&day| day != NO_DAY);
+        let others = u32::try_from(row)
+            .ok()
+            .and_then(|row| self.further_days.get(&row));
+        first
+            .into_iter()
+            .chain(others.into_iter().flatten().copied())
+    }
+
+    /// Whether a row has a day.
+    pub fn has_days(&self) -> bool {
+        !self.days.is_empty()
     }
 
     /// Make a span of a row include a time.

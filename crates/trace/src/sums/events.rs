@@ -17,6 +17,7 @@ pub struct Events {
     pub direction: TextColumn,
     pub op: TextColumn,
     pub subject: TextColumn,
+    pub reply: TextColumn,
     pub queue: TextColumn,
     pub sid: TextColumn,
     pub refused: TextColumn,
@@ -46,6 +47,7 @@ impl Events {
             direction: input.texts("direction")?,
             op: input.texts("op")?,
             subject: input.texts("subject")?,
+            reply: input.texts("reply")?,
             queue: input.texts("queue")?,
             sid: input.texts("sid")?,
             refused: input.texts("refused")?,
@@ -60,7 +62,7 @@ impl Events {
     }
 
     /// Return what a row is whose connection has no effect on that.
-    pub fn flags(&self, row: usize) -> u8 {
+    pub fn flags(&self, row: usize) -> u16 {
         let mut flags = 0;
         if self.reason.get(row).is_some() {
             flags |= DAMAGED;

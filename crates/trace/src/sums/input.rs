@@ -1,6 +1,6 @@
 //! The columns of a batch of rows, found by their names.
 
-use arrow_array::{Array, BooleanArray, Int64Array};
+use arrow_array::{Array, BooleanArray, Int64Array, ListArray};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 
@@ -16,6 +16,9 @@ pub struct TextColumn(Option<Column>);
 
 /// A column of 64-bit numbers or times, or none.
 pub struct NumberColumn(Option<Int64Array>);
+
+/// A column of lists of 64-bit numbers, or none.
+pub struct ListColumn(Option<(ListArray, Int64Array)>);
 
 /// A column of booleans, or none.
 pub struct FlagColumn(Option<BooleanArray>);
@@ -75,6 +78,28 @@ impl Input {
         }
     }
 
+    /// Return a column of lists of 64-bit numbers.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it holds something else.
+    pub fn lists(&self, name: &str) -> Result<ListColumn, ArrowError> {
+        let Some(data) = self.column(name) else {
+            return Ok(ListColumn(None));
+        };
+        match data.data_type() {
+            DataType::Null => Ok(ListColumn(None)),
+            DataType::List(item) if *item.data_type() == DataType::Int64 => {
+                let lists: ListArray = data.into_builder().build()?.into();
+                let values: Int64Array = lists.values().to_data().into();
+                Ok(ListColumn(Some((lists, values))))
+            }
+            other => Err(invalid(format!(
+                "the column {name} holds lists of 64-bit numbers, not {other}"
+            ))),
+        }
+    }
+
     /// Return a column of booleans.
     ///
     /// # Errors
@@ -122,6 +147,25 @@ impl NumberColumn {
     pub fn get(&self, row: usize) -> Option<i64> {
         let column = self.0.as_ref()?;
         column.is_valid(row).then(|| column.value(row))
+    }
+}
+
+impl ListColumn {
+    /// Return the numbers of a row; none if it is null.
+    pub fn get(&self, row: usize) -> &[i64] {
+        let Some((lists, values)) = &self.0 else {
+            return &[];
+        };
+        let offsets = lists.value_offsets();
+        let end = |at: usize| {
+            offsets
+                .get(at)
+                .and_then(|&offset| usize::try_from(offset).ok())
+        };
+        match (lists.is_valid(row), end(row), end(row + 1)) {
+            (true, Some(start), Some(end)) => values.values().get(start..end).unwrap_or(&[]),
+            _ => &[],
+        }
     }
 }
 

@@ -9,8 +9,8 @@ mod entries;
 mod events;
 mod input;
 mod output;
+mod placed;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow_data::ArrayData;
@@ -22,25 +22,33 @@ use self::entries::{DeliveryKey, Entries, Sender};
 use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
+use self::placed::{Placed, by_bucket};
 use subtrie::microbus::{Address, decode};
 use subtrie_columns::{Last, NULL, Texts, valid};
 
 /// A message that no client received.
-pub const UNDELIVERED: u8 = 1;
+pub const UNDELIVERED: u16 = 1;
 /// A message that was sent to other servers.
-pub const FORWARDED: u8 = 2;
+pub const FORWARDED: u16 = 2;
 /// A message of another server.
-pub const ARRIVED: u8 = 4;
+pub const ARRIVED: u16 = 4;
 /// The begin or the end of subscriptions.
-pub const SUBSCRIPTION: u8 = 8;
+pub const SUBSCRIPTION: u16 = 8;
 /// A refused operation.
-pub const VIOLATION: u8 = 16;
+pub const VIOLATION: u16 = 16;
 /// A message whose reply subject was refused.
-pub const REFUSED_REPLY: u8 = 32;
+pub const REFUSED_REPLY: u16 = 32;
 /// A line that cannot be parsed.
-pub const DAMAGED: u8 = 64;
+pub const DAMAGED: u16 = 64;
 /// A connection that reads more slowly than the server sends, or whose client claims another user.
-pub const ABOUT_CONNECTION: u8 = 128;
+pub const ABOUT_CONNECTION: u16 = 128;
+/// An accepted message with a reply subject.
+pub const REQUEST: u16 = 256;
+
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+/// The most new texts of a row.
+const TEXTS_OF_ROW: usize = 8;
 
 /// The numbers of a message that are summed, in this order.
 pub const COUNTS: [&str; 7] = [
@@ -58,12 +66,17 @@ pub const SPANS: [[&str; 2]; 3] = [
     ["first_accepted", "last_accepted"],
     ["first_undelivered", "last_undelivered"],
 ];
+/// The column with the days of messages: for each day a number, four times the time of its first
+/// accepted message (else of its first), plus 2 if one was accepted, plus 1 if a client received one.
+pub const DAYS: &str = "days";
 /// Sums of messages and of deliveries, until they are taken.
 pub struct TrafficSums {
     /// The length of a period in microseconds; without it all times are one period.
     window: Option<i64>,
     /// Whether messages between servers are asked for.
     follow: bool,
+    /// Whether the days of messages are asked for, and the messages with a reply subject.
+    days: bool,
     names: Texts,
     /// For each of `names` that is a connection: whether it is that of a client.
     clients: HashMap<u32, bool, RandomState>,
@@ -80,10 +93,11 @@ impl TrafficSums {
     ///
     /// Rows of one subject are in one of `buckets` groups, the same in every process.
     #[must_use]
-    pub fn new(window: Option<i64>, follow: bool, buckets: u32) -> Self {
+    pub fn new(window: Option<i64>, follow: bool, days: bool, buckets: u32) -> Self {
         Self {
             window: window.filter(|&length| length > 0),
             follow,
+            days,
             names: Texts::default(),
             clients: HashMap::default(),
             senders: Entries::default(),
@@ -113,8 +127,8 @@ impl TrafficSums {
     /// # Errors
     ///
     /// `ArrowError` if a column has another type than that of events.
-    pub fn add_events(&mut self, batch: ArrayData) -> Result<Vec<u8>, ArrowError> {
-        let input = Input::new(batch)?;
+    pub fn add_events(&mut self, batch: ArrayData) -> Result<Vec<u16>, ArrowError> {
+        let input = self.input(batch)?;
         let events = Events::new(&input)?;
         let mut found = Vec::new();
         let mut last: [Last; 8] = Default::default();
@@ -138,7 +152,7 @@ impl TrafficSums {
         row: usize,
         placed: &Placed<'_>,
         last: &mut [Last; 8],
-    ) -> u8 {
+    ) -> u16 {
         let op = events.op.get(row).unwrap_or_default();
         let direction = events.direction.get(row).unwrap_or_default();
         let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
@@ -189,7 +203,7 @@ impl TrafficSums {
         let message = events.message(row);
         let sums = &mut self.buckets[bucket];
         let row_of_sums = sums.row(subject, sender);
-        if sums.publish(row_of_sums, &message) {
+        if sums.publish(row_of_sums, &message, self.days) {
             self.find_plane(bucket, subject);
         }
         let mut flags = 0;
@@ -202,6 +216,9 @@ impl TrafficSums {
         if events.refused.get(row) == Some(b"reply") {
             flags |= REFUSED_REPLY;
         }
+        if self.days && !message.refused && events.reply.get(row).is_some() {
+            flags |= REQUEST;
+        }
         flags
     }
 
@@ -211,7 +228,7 @@ impl TrafficSums {
     ///
     /// `ArrowError` if a column has another type.
     pub fn add_publishes(&mut self, batch: ArrayData) -> Result<(), ArrowError> {
-        let input = Input::new(batch)?;
+        let input = self.input(batch)?;
         let [server, conn, identity, subject] =
             texts(&input, ["server", "conn", "identity", "subject"])?;
         let [source, user, client] = texts(&input, ["identity_source", "user", "client"])?;
@@ -219,6 +236,7 @@ impl TrafficSums {
         let counts = numbers(&input, COUNTS)?;
         let firsts = numbers(&input, SPANS.map(|[first, _]| first))?;
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
+        let days = input.lists(DAYS)?;
         let mut last: [Last; 6] = Default::default();
         let placed = self.placed(&subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
@@ -244,6 +262,9 @@ impl TrafficSums {
                 bucket.messages.extend_span(which, at, first.get(row));
                 bucket.messages.extend_span(which, at, last.get(row));
             }
+            for &day in days.get(row) {
+                bucket.messages.add_day(at, day);
+            }
         }
         Ok(())
     }
@@ -254,7 +275,7 @@ impl TrafficSums {
     ///
     /// `ArrowError` if a column has another type.
     pub fn add_deliveries(&mut self, batch: ArrayData) -> Result<(), ArrowError> {
-        let input = Input::new(batch)?;
+        let input = self.input(batch)?;
         let [server, conn, sid, queue, subject] =
             texts(&input, ["server", "conn", "sid", "queue", "subject"])?;
         let [window, subscription, count] = numbers(&input, ["window", "subscription", "count"])?;
@@ -299,8 +320,33 @@ impl TrafficSums {
 
     fn begin_again(&mut self) -> Self {
         let buckets = u32::try_from(self.buckets.len()).unwrap_or(1);
-        let empty = Self::new(self.window, self.follow, buckets);
+        let empty = Self::new(self.window, self.follow, self.days, buckets);
         std::mem::replace(self, empty)
+    }
+
+    /// Take the columns of a batch.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it is not a batch of rows, or the rows and texts would be more than 32 bits
+    /// can number.
+    fn input(&self, batch: ArrayData) -> Result<Input, ArrowError> {
+        let input = Input::new(batch)?;
+        let rows = input.len();
+        let of_buckets = self.buckets.iter().map(Bucket::most);
+        let most = of_buckets.max().unwrap_or(0).max(self.senders.rows.len());
+        let texts = self
+            .names
+            .count()
+            .saturating_add(rows.saturating_mul(TEXTS_OF_ROW));
+        if most.saturating_add(rows).max(texts) >= (NULL - 1) as usize {
+            return Err(ArrowError::InvalidArgumentError(format!(
+                "a batch of {rows} rows has no room among the sums, which number at most {} rows \
+                 and texts: take the sums first",
+                NULL - 1
+            )));
+        }
+        Ok(input)
     }
 
     fn is_client(&mut self, conn: u32) -> bool {
@@ -365,30 +411,6 @@ impl TrafficSums {
             self.planes.push(plane.to_owned());
         }
     }
-}
-
-/// A subject, with U+FFFD in place of bytes that are not UTF-8, and its bucket.
-struct Placed<'a> {
-    text: Option<Cow<'a, str>>,
-    bucket: usize,
-}
-
-/// Return the rows in the order of their buckets, so that a table of one is used while it is cached.
-fn by_bucket(placed: &[Placed<'_>], count: usize) -> Vec<usize> {
-    let mut next = vec![0; count];
-    for row in placed {
-        next[row.bucket] += 1;
-    }
-    let mut before = 0;
-    for start in &mut next {
-        before += std::mem::replace(start, before);
-    }
-    let mut rows = vec![0; placed.len()];
-    for (row, Placed { bucket, .. }) in placed.iter().enumerate() {
-        rows[next[*bucket]] = row;
-        next[*bucket] += 1;
-    }
-    rows
 }
 
 fn texts<const N: usize>(

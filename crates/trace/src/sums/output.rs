@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::TimestampMicrosecondArray;
-use arrow_array::builder::{StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
 use arrow_schema::{ArrowError, Field};
 
 use super::addresses::Addresses;
 use super::bucket::{Bucket, Messages, NO_SPAN};
-use super::{COUNTS, NULL, SPANS, TrafficSums};
+use super::{COUNTS, DAYS, NULL, SPANS, TrafficSums};
 use subtrie_columns::Text;
 
 /// The sums that were taken.
@@ -165,6 +165,7 @@ impl TrafficSums {
                 columns.push(times(name, values));
             }
         }
+        columns.push(day_column(buckets));
         table(columns, rows)
     }
 
@@ -240,6 +241,23 @@ fn whole<T: Copy>(
         found.resize(end, missing);
     }
     Some(found)
+}
+
+/// Return the days of the messages of all buckets, or none if no row has one.
+fn day_column(buckets: &[Bucket]) -> NamedColumn {
+    if !buckets.iter().any(|bucket| bucket.messages.has_days()) {
+        return None;
+    }
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    for messages in buckets.iter().map(|bucket| &bucket.messages) {
+        for row in 0..messages.subjects.len() {
+            for day in messages.days(row) {
+                lists.values().append_value(day);
+            }
+            lists.append(true);
+        }
+    }
+    Some((DAYS, Arc::new(lists.finish())))
 }
 
 /// The name of a column and its values; none if it says nothing.

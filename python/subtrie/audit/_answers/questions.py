@@ -29,7 +29,6 @@ class Questions:
         time: The time of ``at``; None for none.
         min_days: The days on which there must be evidence for a rule.
         min_sources: The services from which there must be evidence for a wildcard.
-        window: The length of a period of ``permission_usage`` in seconds.
         payloads: ``heads`` reads message id, op code and status of Microbus messages, for their
             latency; None reads no payload.
         automatic: Answer only if the traffic has no plane, so that the other tables say little.
@@ -41,13 +40,12 @@ class Questions:
     time: datetime | None = None
     min_days: int = 3
     min_sources: int = 2
-    window: int | None = None
     payloads: str | None = None
     automatic: bool = False
 
-    def unasked(self, summary: Mapping[str, object]) -> bool:
+    def unasked(self, planes: Sequence[str], operations: int) -> bool:
         """Return whether the tables of the traffic say enough: it has planes, or is nothing."""
-        return self.automatic and bool(summary["planes"] or not summary["operations"])
+        return self.automatic and bool(planes or not operations)
 
     def __post_init__(self) -> None:
         if self.min_days < 1 or self.min_sources < 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from .._schema import TABLES
-from .described import Description, IndexedPatterns, index_patterns
 from .flows import per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = list[dict[str, Any]]
-_MICROSECONDS = 1_000_000
 
 
 class Answers:
@@ -35,13 +33,16 @@ class Answers:
     Args:
         subscriptions: The rows of the table ``subscriptions``.
         questions: What is asked.
+        window: The length of a period of ``permission_usage`` in microseconds, or None.
 
     Attributes:
         sums: The sums of the messages.
     """
 
-    def __init__(self, subscriptions: pa.Table, questions: Questions) -> None:
-        self.questions, self.sums = questions, Sums()
+    def __init__(
+        self, subscriptions: pa.Table, questions: Questions, window: int | None = None
+    ) -> None:
+        self.questions, self.sums, self._length = questions, Sums(), window
         self.subscriptions: Rows = subscriptions.to_pylist()
         rules = questions.rules or {}
         self.rules = numbered(rules, "publish")
@@ -50,27 +51,16 @@ class Answers:
             raise ValueError(f"more than {MAX_RULES} rules")
         self.code = calls_in(questions.code or ())
 
-    def description(
-        self, index: Callable[[Iterable[str]], IndexedPatterns] = index_patterns
-    ) -> Description:
-        """Return what classifies the subjects.
-
-        Args:
-            index: Makes an index of patterns, where it is used.
-        """
-        return Description(
-            index(row["pattern"] for row in self.subscriptions),
-            index(each.pattern for each in self.rules),
-            tuple(self.rules),
-            index(each.pattern for each in self.code),
-            tuple(self.code),
-        )
-
     @cached_property
     def edges(self) -> Rows:
         """The messages of each service to each pattern, by the rule that decides."""
         found = []
-        for key, (*counts, days, first, last, least, earliest, most) in self.sums["edge"].items():
+        # What is derived must not depend on the order in which sums were added.
+        edges = sorted(
+            self.sums["edge"].items(),
+            key=lambda edge: [(value is not None, value) for value in edge[0]],
+        )
+        for key, (*counts, days, first, last, least, earliest, most) in edges:
             some = dict.fromkeys((least, earliest[1], most))
             found.append({
                 **dict(zip(EDGE, key, strict=True)),
@@ -187,11 +177,10 @@ class Answers:
                    "window": _time(window)}  # fmt: skip
 
     def _window(self, time: datetime) -> datetime | None:
-        length = self.questions.window
-        if length is None:
+        if self._length is None:
             return None
         micros = (time - _EPOCH) // timedelta(microseconds=1)
-        start = micros // (length * _MICROSECONDS) * length * _MICROSECONDS
+        start = micros // self._length * self._length
         return _EPOCH + timedelta(microseconds=start)
 
     def violations(self) -> Rows:

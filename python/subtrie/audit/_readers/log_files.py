@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from ...wire import capture
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The keys of the lists of monitoring responses.
 _SNAPSHOT = frozenset({"connections", "routes", "num_subscriptions", "subscriptions_list"})
+#: The bytes of an input that are digested at once.
+_DIGESTED_AT_ONCE = 1024 * 1024
 #: The parameters of URIs that are shown; the values of all others may be secrets.
 _SHOWN = frozenset({"endpoint_override", "region", "scheme"})
 
@@ -157,3 +160,41 @@ def log_files(paths: Sequence[str]) -> list[str]:
             raise FileNotFoundError(f"no log in {path}")
         found += files
     return found
+
+
+def input_files(paths: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the files of inputs and their current sizes.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    return [(file, log_size(file)) for path in paths for file in capture_files(path)]
+
+
+def input_digest(files: Sequence[tuple[str, int]]) -> str:
+    """Return a digest of the bytes of all inputs.
+
+    Neither the names nor the order of the files have an effect. Cost: one read of all bytes, with
+    the lock of the interpreter released; a second core does it while the logs are divided.
+
+    Args:
+        files: The files, and the number of bytes of each that are read.
+
+    Raises:
+        OSError: A file cannot be read, or became shorter.
+    """
+    digests = sorted(_digest(file, size) for file, size in files)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _digest(path: str, size: int) -> str:
+    found = hashlib.sha256()
+    left = size
+    with open_log(path) as stream:
+        while left:
+            block = stream.read(min(left, _DIGESTED_AT_ONCE))
+            if not block:
+                raise OSError(f"{shown_path(path)} became shorter while it was read")
+            found.update(block)
+            left -= len(block)
+    return found.hexdigest()

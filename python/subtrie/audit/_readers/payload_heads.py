@@ -8,21 +8,18 @@ its log; a capture has all of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ..._core.control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
-from .._schema import arrow_schema
 from .capture_events import capture_payloads
-from .log_division import divide
-from .log_files import input_kind, log_files, resolve_path, shown_path
-from .log_reader import LogRange, log_blocks, whole_logs
+from .log_files import input_kind, shown_path
+from .log_reader import LogRange, log_blocks
 from .text_encoding import escape_surrogates
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+#: The bytes of a log, with the position and the path of their file.
+Blocks = Iterable[tuple[tuple[int, str], bytes]]
 #: A row is a publish; ``server`` and ``position`` are those of its event.
 HEADS: tuple[tuple[str, str], ...] = (
     ("server", "string"),
@@ -33,7 +30,6 @@ HEADS: tuple[tuple[str, str], ...] = (
 )
 #: Bytes of a line that are read: longer heads belong to no connector.
 _LONGEST = 65_536
-_BATCH = 10_000
 #: How many bytes after the end of a range the payload of its last publishes is looked for.
 _BEYOND = 8 * 1024 * 1024
 _PUBLISH = ("<<- [PUB ", "<<- [HPUB ")
@@ -48,22 +44,6 @@ def _header(name: str) -> re.Pattern[str]:
 
 
 _ID, _OP = _header(MSG_ID), _header(OP_CODE)
-
-
-def read_heads(logs: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``payload_heads``, read by this process."""
-    for part in head_parts(logs):
-        yield from head_batches(part)
-
-
-def head_parts(logs: Sequence[str]) -> list[LogRange | tuple[str, int]]:
-    """Return the ranges of logs, and the captures with their numbers."""
-    paths = [resolve_path(path) for path in log_files(logs)]
-    check_logs(paths)
-    captures = [path for path in paths if input_kind(path) == "capture"]
-    plain = whole_logs([path for path in paths if path not in captures])
-    parts: list[LogRange | tuple[str, int]] = [part for log in plain for part in divide(log)]
-    return [*parts, *((path, number) for number, path in enumerate(captures))]
 
 
 def check_logs(paths: Sequence[str]) -> None:
@@ -81,13 +61,17 @@ def check_logs(paths: Sequence[str]) -> None:
             )
 
 
-def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
+def heads_in(part: LogRange, blocks: Blocks | None = None) -> Iterator[dict[str, Any]]:
     """Yield the heads of the publishes whose lines are in a range of a log.
 
     The payload of the last ones may come after the end of the range.
+
+    Args:
+        part: The range.
+        blocks: The bytes from its start on; by default those of its files.
     """
     waiting: dict[tuple[str | None, int | None], int] = {}
-    for position, raw in _lines(part):
+    for position, raw in _lines(part.start, log_blocks(part) if blocks is None else blocks):
         inside = part.end is None or position < part.end
         if not inside and (not waiting or position - (part.end or 0) > _BEYOND):
             return
@@ -139,27 +123,13 @@ def _head(quoted: str) -> dict[str, Any] | None:
     }
 
 
-def _lines(part: LogRange) -> Iterator[tuple[int, bytes]]:
-    """Yield each line from the start of a range on, with its position in the whole log."""
-    position, rest = part.start, b""
-    for _, block in log_blocks(part):
+def _lines(position: int, blocks: Blocks) -> Iterator[tuple[int, bytes]]:
+    """Yield each line from a position on, with its position in the whole log."""
+    rest = b""
+    for _, block in blocks:
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
             yield position, line
             position += len(line) + 1
     if rest:
         yield position, rest
-
-
-def head_batches(part: LogRange | tuple[str, int]) -> Iterator[pa.RecordBatch]:
-    """Yield the heads of a range or a capture in batches."""
-    import pyarrow as pa
-
-    schema = arrow_schema(HEADS)
-    held: list[dict[str, Any]] = []
-    for row in heads_of_capture(*part) if isinstance(part, tuple) else heads_in(part):
-        held.append(row)
-        if len(held) == _BATCH:
-            yield pa.RecordBatch.from_pylist(held, schema)
-            held = []
-    yield pa.RecordBatch.from_pylist(held, schema)

@@ -17,7 +17,7 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._readers.log_files import shown_path
@@ -32,15 +32,13 @@ MANIFEST = "audit.json"
 _ROW_GROUP = 50_000
 _STAGING = ".staging-"
 _OWN = re.compile(
-    rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|facts)-[0-9a-f]{{12}}\.parquet"
+    rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|partials)-[0-9a-f]{{12}}\.parquet"
     rf"|{re.escape(_STAGING)}.*"
 )
 #: Longer than any run writes its tables; a run that does take longer fails, and harms no result.
 _LEFT_AFTER = 24 * 3600 * 10**9
-#: Makes entries of tables from a function that reads a table by its name, and the counts.
-More = Callable[[Callable[[str], "pa.Table"], dict[str, Any]], Sequence[dict[str, Any]]]
-#: The name of a file with the facts of a stream; the digits are random.
-FACTS_FILE = "facts-{}.parquet"
+#: The name of a file with the partials of a stream; the digits are random.
+PARTIALS_FILE = "partials-{}.parquet"
 
 
 class OutputFolderError(ValueError):
@@ -129,8 +127,6 @@ class RunFolder:
         self.files, self.root = open_folder(self.path)
         self._is_new = self._check()
         self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
-        #: Makes the entries of further tables before the result is published.
-        self.more: More | None = None
 
     def commit(
         self,
@@ -143,7 +139,7 @@ class RunFolder:
         Args:
             tables: Table, name, rows and digest of each file; ``data`` if its bytes were returned.
             manifest: The counts of the run.
-            stream: What a stream needs to go on: the names of its ``facts`` among others.
+            stream: What a stream needs to go on: the names of its ``partials`` among others.
 
         Raises:
             OutputFolderError: A file that a worker wrote cannot be seen here.
@@ -152,14 +148,11 @@ class RunFolder:
         for name in TABLE_COLUMNS:
             if name not in written:
                 written[name] = table_bytes(name, ())
-        if self.more is not None:
-            more = self.more(lambda name: self._read_staged(written[name]), manifest)
-            written |= {row["table"]: row for row in more}
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
-        facts = [] if stream is None else list(stream["facts"])
-        placed = [*written.values(), *({"file": name} for name in facts)]
+        partials = [] if stream is None else list(stream["partials"])
+        placed = [*written.values(), *({"file": name} for name in partials)]
         entries = {
             name: {key: written[name][key] for key in ("file", "rows", "sha256")}
             for name in TABLE_COLUMNS
@@ -175,7 +168,7 @@ class RunFolder:
                 self._place(row)
             self._stage(MANIFEST, f"{text}\n".encode())
             self.files.move(self._at(f"{self.staging}/{MANIFEST}"), self._at(MANIFEST))
-        for name in earlier - {entry["file"] for entry in entries.values()} - set(facts):
+        for name in earlier - {entry["file"] for entry in entries.values()} - set(partials):
             self.files.delete_file(self._at(name))
         self.discard()
         self._remove_leftovers()
@@ -199,7 +192,7 @@ class RunFolder:
         try:
             manifest = read_manifest(self.path)
         except FileNotFoundError:
-            return {"logs": {}, "facts": [], "rows": 0}
+            return {"logs": {}, "partials": [], "rows": 0}
         if "stream" not in manifest:
             raise OutputFolderError(
                 f"{shown_path(self.path)} has a result that is not that of a stream; "
@@ -243,16 +236,6 @@ class RunFolder:
                 "they wrote are not there; choose an output directory that all machines share"
             )
         self.files.move(staged, self._at(row["file"]))
-
-    def _read_staged(self, row: dict[str, Any]) -> pa.Table:
-        """Return a table that is written and not published."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if row.get("data") is not None:
-            return pq.read_table(pa.BufferReader(row["data"]))
-        with self.files.open_input_file(self._at(f"{self.staging}/{row['file']}")) as file:
-            return pq.read_table(file)
 
     def _stage(self, name: str, data: bytes) -> None:
         """Write a file into the hidden folder, so that a part of it is never visible."""
@@ -305,7 +288,7 @@ class RunFolder:
         except (OSError, ValueError):
             return set()
         files = {entry["file"] for entry in manifest.get("tables", {}).values()}
-        return files | set(manifest.get("stream", {}).get("facts", ()))
+        return files | set(manifest.get("stream", {}).get("partials", ()))
 
     def _check(self) -> bool:
         """Return whether there is no directory; refuse one that holds more than a result."""

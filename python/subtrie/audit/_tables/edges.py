@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .rows import Rows, add_up, filled, rows
+from .._partial.add_up import add_up, filled
+from .rows import Rows, rows
 from .subjects import Subjects
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .._partial.add_up import add_up
 from .._schema import TABLE_COLUMNS, arrow_schema
-from .rows import add_up
 
 if TYPE_CHECKING:
     import pyarrow as pa

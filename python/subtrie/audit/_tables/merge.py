@@ -12,7 +12,7 @@ from .outside import OUTSIDE, outside_tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .traffic import Traffic
+    from .context import Context
 
 #: The rows that are added up together; fewer need more calls.
 _BATCH = 32_768
@@ -28,7 +28,7 @@ _SUMS: dict[str, tuple[str, ...]] = {
 
 
 def merged(
-    batches: Iterable[pa.RecordBatch], traffic: Traffic
+    batches: Iterable[pa.RecordBatch], context: Context
 ) -> Iterator[tuple[str, pa.Table | None]]:
     """Yield the rows of each table, in order.
 
@@ -38,16 +38,16 @@ def merged(
 
     Args:
         batches: Rows of ``TABLE_ROWS``, sorted by ``table`` and ``key``.
-        traffic: The counts and the planes of the whole input.
+        context: The counts and the planes of the whole input.
     """
     for name, pieces in _by_table(batches):
         tables = _in_order(pieces)
         if name == HOT:
-            counts = traffic.counts
+            counts = context.counts
             yield name, hottest(tables, counts.get("published", 0), counts.get("unnamed", 0))
         elif name == OUTSIDE:
             for each in tables:
-                found = outside_tables(each, traffic.planes).items()
+                found = outside_tables(each, context.planes).items()
                 yield from ((table, _columns(table, rows)) for table, rows in found)
         elif name == "cross_plane":
             yield from ((name, _planes(name, each)) for each in _complete(tables, "identity"))

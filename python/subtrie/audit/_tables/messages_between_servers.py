@@ -11,23 +11,26 @@ delivered.
 from __future__ import annotations
 
 from collections import deque
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from .fact_kinds import SUMS, fact_schema
+from .._partial.kinds import SUMS, kind_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Pair messages that left with messages that arrived.
 
     Args:
-        hops: Facts of the kind ``hop``.
-        arrivals: Facts of the kind ``arrival``.
+        hops: Rows of the kind ``hop``.
+        arrivals: Rows of the kind ``arrival``.
 
     Returns:
-        What to add to the facts of the kind ``publish``, and further facts ``undelivered``.
+        What to add to the rows of the kind ``publish``, and further rows ``undelivered``.
     """
     import pyarrow as pa
 
@@ -50,11 +53,14 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         lost = not any(copies)
         sums = dict.fromkeys(SUMS, 0) | {"forwarded": -1, "taken": int(not lost)}
         times = {"first_undelivered": row["time"], "last_undelivered": row["time"]}
-        changed.append({**row, **sums, "undelivered": int(lost), **(times if lost else {})})
+        # The message was accepted, and its day is known without a receiver.
+        taken = {} if lost or row["time"] is None else {"days": [_taken_on(row["time"])]}
+        more = times if lost else taken
+        changed.append({**row, **sums, "undelivered": int(lost), **more})
     lost_rows = [row for row in changed if row["undelivered"]]
     return (
-        pa.Table.from_pylist(changed, fact_schema("publish")),
-        pa.Table.from_pylist(lost_rows, fact_schema("undelivered")),
+        pa.Table.from_pylist(changed, kind_schema("publish")),
+        pa.Table.from_pylist(lost_rows, kind_schema("undelivered")),
     )
 
 
@@ -64,3 +70,8 @@ def _group(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
     return (row["time"] is not None, row["time"], row["server"], row["position"])
+
+
+def _taken_on(time: datetime) -> int:
+    """Return what says that a client received a message of this time, as in the column ``days``."""
+    return (time - _EPOCH) // timedelta(microseconds=1) * 4 + 3

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ... import classify
-from .rows import Rows, add_up
+from .._partial.add_up import add_up
+from .rows import Rows
 from .subjects import Subjects
 
 if TYPE_CHECKING:

@@ -1,16 +1,17 @@
-"""The index of the patterns of all subscriptions, as four files that every worker maps.
+"""Indexes of patterns as files that every worker maps: those subscribed, of rules, of calls.
 
-The driver writes them once: the image of the index, the table of its patterns, the table of
-subscriptions, and that of their groups. A worker opens them once and keeps the last ones it has
-opened.
+They are written once: the image of an index and the table of its patterns; of the subscribed ones
+also the table of subscriptions, and that of their groups. A process opens them once and keeps the
+last ones that it has opened.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mmap
-import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 # The patterns and servers whose intervals are kept: about 300 bytes each and 16 for each interval.
 _KNOWN = 10_000
-# The files that this process has open, by the name of the first.
-_opened: dict[str, PatternIndex] = {}
+# The indexes that this process has open, by the name of their first file: those of two runs.
+_opened: OrderedDict[str, PatternIndex] = OrderedDict()
+_MOST_OPENED = 6
+_opening = threading.Lock()
 
 # The rows of subscriptions that are worked on at once: about 1 KB each.
 _BLOCK = 65_536
@@ -127,6 +130,19 @@ class PatternIndex:
         at = np.minimum(np.searchsorted(known, starts), len(known) - 1)
         return np.where(known[at] == starts, at + first, -1)
 
+    def rows_of(self, deliveries: pa.Table) -> Any:
+        """Return the row of the subscription by which each was delivered, -1 if not known."""
+        import numpy as np
+
+        servers = deliveries["server"].combine_chunks().dictionary_encode()
+        codes = servers.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        starts = deliveries["subscription"].fill_null(-1).to_numpy()
+        found = np.full(deliveries.num_rows, -1)
+        for code, server in enumerate(servers.dictionary.to_pylist()):
+            here = codes == code
+            found[here] = self.rows_at(server, starts[here])
+        return found
+
     @cached_property
     def _ranges(self) -> dict[str, tuple[int, Any]]:
         """The first row of each server, and the ascending positions of its subscriptions."""
@@ -174,11 +190,10 @@ class PatternIndex:
         return starts[found], np.maximum.accumulate(ends)
 
 
-def index_files(subscriptions: pa.Table) -> Files:
-    """Return the names and the contents of the files of an index.
+def index_files(subscriptions: pa.Table) -> tuple[Files, pa.Table]:
+    """Return the files of the index of the subscribed patterns, and the subscriptions to them.
 
-    Patterns that no server accepts are left out of the index, with their subscriptions. Equal
-    subscriptions give equal names: files that were sent are not sent again.
+    Patterns that no server accepts are left out of the index, with their subscriptions.
     """
     import pyarrow.compute as pc
 
@@ -190,15 +205,29 @@ def index_files(subscriptions: pa.Table) -> Files:
     subscriptions = subscriptions.append_column("number", numbers)
     keys = ["server", "number", "queue"]
     groups = subscriptions.select(keys).group_by(keys, use_threads=False).aggregate([])
-    tables = [*map(_file_bytes, (patterns, subscriptions, groups))]
-    parts = [trie.to_bytes(), *tables]
+    return _files(trie, patterns, subscriptions, groups), subscriptions
+
+
+def pattern_files(patterns: Iterable[str]) -> Files:
+    """Return the files of an index of patterns; those that no server accepts are left out."""
+    trie, accepted = _indexed(list(dict.fromkeys(patterns)))
+    return _files(trie, pattern_table(accepted))
+
+
+def _files(trie: Any, *tables: pa.Table) -> Files:
+    """Return the names and the contents of the files of an index.
+
+    Equal tables give equal names: files that were sent are not sent again.
+    """
+    parts = [*map(_file_bytes, tables)]
     # Each image has a random hash key, so the name is that of the tables from which it follows.
     whole = hashlib.sha256()
-    for part in tables:
+    for part in parts:
         whole.update(hashlib.sha256(part).digest())
     name = f"subtrie-{whole.hexdigest()[:16]}"
-    kinds = ("image", "patterns", "subscriptions", "groups")
-    return tuple((f"{name}.{kind}", part) for kind, part in zip(kinds, parts, strict=True))
+    kinds = ("image", "patterns", "subscriptions", "groups")[: len(parts) + 1]
+    contents = [trie.to_bytes(), *parts]
+    return tuple((f"{name}.{kind}", part) for kind, part in zip(kinds, contents, strict=True))
 
 
 def pattern_table(patterns: Sequence[str]) -> pa.Table:
@@ -219,21 +248,25 @@ def pattern_table(patterns: Sequence[str]) -> pa.Table:
     )
 
 
-def index_of(files: Files) -> PatternIndex:
-    """Return the index of files that are in memory."""
-    image, *tables = (data for _, data in files)
-    return PatternIndex(image, *map(_table, tables))
+def open_index(names: Sequence[str], data: Callable[[str], Any]) -> PatternIndex:
+    """Return the index in files of these names, opened on first use in this process.
 
-
-def open_files(image: str, *tables: str) -> PatternIndex:
-    """Return the index in these files, opened on first use in this process."""
-    key = os.path.basename(image)
-    if key not in _opened:
-        _opened.clear()
-        mapped = _map(image)
-        _opened[key] = PatternIndex(mapped, *(_table(_map(table)) for table in tables))
-        _release(mapped)  # the checksum has read it all, and lookups read a part
-    return _opened[key]
+    Args:
+        names: The names of the files.
+        data: Returns the bytes of a file.
+    """
+    key = names[0]
+    with _opening:
+        if key in _opened:
+            _opened.move_to_end(key)
+            return _opened[key]
+        while len(_opened) >= _MOST_OPENED:
+            _opened.popitem(last=False)
+        image, *tables = map(data, names)
+        _opened[key] = PatternIndex(image, *map(_table, tables))
+        if isinstance(image, mmap.mmap):
+            _release(image)  # the checksum has read it all, and lookups read a part
+        return _opened[key]
 
 
 def subscription_blocks(path: str) -> Iterator[pa.Table]:
@@ -241,14 +274,15 @@ def subscription_blocks(path: str) -> Iterator[pa.Table]:
 
     Memory: one block; the pages of the others are not kept.
     """
-    mapped = _map(path)
+    mapped = mapped_file(path)
     table = _table(mapped)
     for start in range(0, table.num_rows, _BLOCK):
         yield table.slice(start, _BLOCK)
         _release(mapped)
 
 
-def _map(path: str) -> mmap.mmap:
+def mapped_file(path: str) -> mmap.mmap:
+    """Map a file into memory."""
     with open(path, "rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 

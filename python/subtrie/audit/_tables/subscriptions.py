@@ -34,8 +34,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 _CLIENT = r"/(?:client|websocket|mqtt):"
 
 
-def subscriptions_of(facts: pa.Table) -> pa.Table:
-    """Return the accepted subscriptions, from facts of the kind ``subscription``.
+def subscriptions_of(read: pa.Table) -> pa.Table:
+    """Return the accepted subscriptions, from rows of the kind ``subscription``.
 
     The result is sorted by server and start. Cost: two sorts; about a microsecond for each row.
     """
@@ -44,11 +44,11 @@ def subscriptions_of(facts: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     schema = arrow_schema(COLUMNS)
-    if not facts.num_rows:
+    if not read.num_rows:
         return schema.empty_table()
-    facts = facts.sort_by([("server", "ascending"), ("position", "ascending")]).combine_chunks()
-    op, direction = facts["op"], facts["reason"]
-    servers, conns, sids = (_codes(facts[name]) for name in ("server", "conn", "sid"))
+    read = read.sort_by([("server", "ascending"), ("position", "ascending")]).combine_chunks()
+    op, direction = read["op"], read["reason"]
+    servers, conns, sids = (_codes(read[name]) for name in ("server", "conn", "sid"))
     names = conns.dictionary.to_pylist()
     conn = servers.numbers * len(names) + conns.numbers
     client = _mask(pc.match_substring_regex(conns.dictionary, _CLIENT))[conns.numbers]
@@ -56,7 +56,7 @@ def subscriptions_of(facts: pa.Table) -> pa.Table:
     sub, closed, started, refused = (
         _mask(pc.equal(op, name)) for name in ("SUB", "CLOSED", "START", "VIOLATION")
     )
-    ended = ~(sub | closed | started | refused) & _mask(pc.is_null(facts["size"]))
+    ended = ~(sub | closed | started | refused) & _mask(pc.is_null(read["size"]))
     dropped = _mask(pc.equal(op, "DELSUB")) & _mask(pc.equal(direction, "local"))
     ended &= inside | dropped
     accepted = sub & inside & client
@@ -89,8 +89,8 @@ def subscriptions_of(facts: pa.Table) -> pa.Table:
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
 
-    rows = facts.take(pa.array(starts))
-    last = facts.select(["position", "time"]).take(pa.array(ends, mask=ends == facts.num_rows))
+    rows = read.take(pa.array(starts))
+    last = read.select(["position", "time"]).take(pa.array(ends, mask=ends == read.num_rows))
     columns = {
         **{name: rows[name] for name in ("server", "conn", "sid", "identity", "queue")},
         "pattern": rows["subject"],

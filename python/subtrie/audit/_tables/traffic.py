@@ -1,58 +1,342 @@
-"""The traffic as a whole: counts, planes, and the index of the patterns of all subscriptions."""
+"""The rows of the tables of the traffic, from a bucket.
+
+All rows about a subject are in one bucket, so rows whose key holds the subject are final. Rows of
+the other tables are partial sums, which ``merge`` adds up. What is moved is a piece for each 2,048
+rows of a table, in the order of their keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from .fact_tables import FactTables
-from .pattern_index import Files, index_files
-from .subscriptions import plane_of_pattern, subscriptions_of
+from .._identity import is_host
+from .._partial.add_up import add_up, filled
+from .._partial.rows import stream_bytes
+from .._schema import TABLE_KEYS, arrow_schema
+from .answer_sums import answer_sums
+from .bucket import Bucket
+from .context import subscription_table
+from .edges import edge_rows
+from .hottest import HOTTEST, most_published
+from .outside import outside_rows, outside_tables
+from .rows import Rows, rows
+from .subjects import Subjects
+from .undelivered import explained
 
-#: The categories of lines.
-LINES = ("operations", "payloads", "server", "unparseable_lines")
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-
-@dataclass(frozen=True)
-class Traffic:
-    """The facts of the traffic that every task needs.
-
-    Attributes:
-        counts: The counts of lines, messages and windows.
-        planes: The planes that are audited.
-        files: The names of the files of the index of the patterns.
-    """
-
-    counts: dict[str, int]
-    planes: tuple[str, ...]
-    files: tuple[str, ...]
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        return sum(self.counts.get(name, 0) for name in LINES)
-
-    @property
-    def unmatched(self) -> int:
-        """The deliveries that no message took, if the events say what was taken."""
-        counts = self.counts
-        unmatched = counts.get("unmatched", 0)
-        return unmatched + (counts["sent"] - counts["matched"] if counts.get("settled") else 0)
+#: Rows of one table, the key of the first of them, and their bytes as an Arrow stream.
+TABLE_ROWS: tuple[tuple[str, str], ...] = (
+    ("table", "string"),
+    ("key", "string"),
+    ("data", "binary"),
+)
+#: The names under which sums over all subjects stand among the rows, and the sums of answers.
+TOTALS, SUMS = "~totals", "~sums"
+_PROOF = ("user", "client", "identity_source")
+#: Small, as the task that merges the pieces holds one of each bucket.
+_PIECE = 2_048
 
 
-def traffic_of(facts: FactTables, planes: Sequence[str]) -> tuple[Traffic, Files]:
-    """Return what every task needs, and the files of the index.
+def rows_of(bucket: Bucket, wanted: Collection[str] | None = None) -> Iterator[Rows]:
+    """Yield the rows of tables for the subjects of a bucket.
 
     Args:
-        facts: The facts for the driver.
-        planes: The planes to audit; none for those of the traffic.
+        bucket: The rows about these subjects.
+        wanted: The names of tables; by default all.
     """
+    for names, made in _MADE.items():
+        if wanted is None or any(name in wanted for name in names):
+            yield from made(bucket)
+
+
+def _edges(bucket: Bucket) -> Iterable[Rows]:
+    """Return partial sums of the call graph and of the replies."""
+    if bucket.subjects is None:
+        return ()
+    return edge_rows(bucket.publishes, bucket.deliveries, bucket.subjects)
+
+
+def _totals(bucket: Bucket) -> Iterable[Rows]:
+    """Return the messages that went to other servers only."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    subscriptions = subscriptions_of(facts.table("subscription"))
-    found = set(facts.table("plane")["subject"].to_pylist())
-    patterns = pc.unique(subscriptions["pattern"]).to_pylist()
-    found |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
-    files = index_files(subscriptions)
-    known = sorted(set(planes)) or sorted(found)
-    return Traffic(facts.counts(), tuple(known), tuple(name for name, _ in files)), files
+    if bucket.subjects is not None:
+        totals = pa.table({"forwarded": [pc.sum(bucket.publishes["forwarded"]).as_py() or 0]})
+        yield TOTALS, totals.append_column("key", pa.array([""]))
+
+
+def _sums(bucket: Bucket) -> Iterable[Rows]:
+    """Return the sums that answers are made of."""
+    import pyarrow as pa
+
+    if bucket.context.asked is None:
+        return
+    kinds, texts = list(zip(*answer_sums(bucket).rows(), strict=True)) or [(), ()]
+    columns = {"kind": pa.array(kinds, pa.string()), "sums": pa.array(texts, pa.string())}
+    yield SUMS, pa.table({"key": pa.repeat("", len(kinds)), **columns})
+
+
+def subscription_rows(table: pa.Table) -> list[Rows]:
+    """Return the rows of some subscriptions, and rows of ``coverage`` without any traffic."""
+    import pyarrow as pa
+
+    zero = pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
+    covered = table.select(["server", "pattern", "queue"])
+    covered = covered.append_column("matched", zero).append_column("delivered", zero)
+    return [
+        rows("subscriptions", subscription_table(table), ("server", "conn", "sid", "position")),
+        rows("coverage", covered, ("server", "pattern", "queue")),
+    ]
+
+
+def sorted_rows(found: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
+    """Yield rows of tables as ``TABLE_ROWS``."""
+    import pyarrow as pa
+
+    for name, table in found:
+        ordered = table.sort_by("key")
+        for start in range(0, ordered.num_rows, _PIECE):
+            piece = ordered.slice(start, _PIECE)
+            columns = [[name], [piece["key"][0].as_py()], [stream_bytes(piece)]]
+            yield pa.record_batch(
+                [
+                    pa.array(c, f.type)
+                    for c, f in zip(columns, arrow_schema(TABLE_ROWS), strict=True)
+                ],
+                schema=arrow_schema(TABLE_ROWS),
+            )
+
+
+def _undelivered(bucket: Bucket) -> Iterable[Rows]:
+    """Return the addresses that no client received, with the nearest pattern."""
+    import pyarrow.compute as pc
+
+    subjects = bucket.subjects
+    if subjects is None:
+        return ()
+    summed = bucket.by_subject
+    at = summed["at"].combine_chunks()
+    lost = pc.greater(summed["undelivered"], 0).combine_chunks()
+    mask = pc.and_(subjects.addressed.take(at), lost)
+    where = at.filter(mask)
+    missed = summed.filter(mask).select(["undelivered", "first_undelivered", "last_undelivered"])
+    missed = missed.rename_columns(["count", "first", "last"])
+    missed = missed.add_column(0, "subject", subjects.texts.take(where))
+    found = explained(missed, where, bucket.lost, subjects.index, subjects.rows, subjects.numbers)
+    return (rows("undelivered", found, ("subject",)),)
+
+
+def _outside(bucket: Bucket) -> Iterable[Rows]:
+    """Return malformed subjects, and other traffic."""
+    if bucket.subjects is None:
+        return ()
+    _, outside = outside_rows(bucket.by_subject, bucket.subjects)
+    found = outside_tables(outside, bucket.context.planes).items()
+    return (rows(name, table, ("subject",)) for name, table in found)
+
+
+def _hot_subjects(bucket: Bucket) -> Iterable[Rows]:
+    """Return the subjects with the most messages."""
+    import pyarrow.compute as pc
+
+    if bucket.subjects is None:
+        return ()
+    published = bucket.by_subject.filter(pc.greater(bucket.by_subject["published"], 0))
+    hot, _ = most_published(published, bucket.subjects, HOTTEST)
+    return (rows("hot_subjects", hot, ("subject",)),)
+
+
+def _fan_out(bucket: Bucket) -> Iterable[Rows]:
+    """Return the distinct receivers of each subject."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if bucket.subjects is None:
+        return ()
+    deliveries = bucket.deliveries
+    queued = pc.is_valid(deliveries["queue"])
+    name = pc.binary_join_element_wise(
+        deliveries["server"], deliveries["conn"], deliveries["sid"], " "
+    )
+    receivers = pa.table(
+        {
+            "at": deliveries["at"],
+            "subscribers": pc.if_else(queued, pa.scalar(None, pa.string()), name),
+            "groups": deliveries["queue"],
+            "count": deliveries["count"],
+        }
+    )
+    found = receivers.group_by("at").aggregate(
+        [("subscribers", "count_distinct"), ("groups", "count_distinct"), ("count", "sum")]
+    )
+    table = pa.table(
+        {
+            "subject": bucket.subjects.texts.take(found["at"].combine_chunks()),
+            "subscribers": found["subscribers_count_distinct"],
+            "groups": found["groups_count_distinct"],
+            "delivered": found["count_sum"],
+        }
+    )
+    return (rows("fan_out", table, ("subject",)),)
+
+
+def _coverage(bucket: Bucket) -> Iterable[Rows]:
+    """Return partial sums of what each subscription matched and received."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    subjects, index = bucket.subjects, bucket.index
+    if subjects is None or not len(index.patterns):
+        return ()
+    deliveries = bucket.deliveries
+    keys = ["server", "number", "queue"]
+    sent = add_up(bucket.publishes.select(["server", "at", "published"]), ("server", "at"))
+    at = sent["at"].to_numpy()
+    starts = np.searchsorted(subjects.rows, np.arange(len(subjects.texts) + 1))
+    counts = (starts[1:] - starts[:-1])[at] if len(at) else np.zeros(0, dtype=np.int64)
+    row = np.repeat(np.arange(len(at)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = subjects.numbers[(starts[at[row]] if len(at) else row) + within]
+    pairs = sent.take(pa.array(row)).append_column("number", pa.array(numbers, pa.int32()))
+    matched = pairs.group_by(["server", "number"]).aggregate([("published", "sum")])
+    groups = index.groups.filter(
+        pc.is_in(index.groups["number"], value_set=pc.unique(matched["number"]))
+    )
+    matched = matched.join(groups, ["server", "number"], join_type="inner")
+    matched = matched.rename_columns(
+        ["matched" if n == "published_sum" else n for n in matched.column_names]
+    )
+    place = index.rows_of(deliveries)
+    known = pa.array(place >= 0)
+    received = index.subscriptions.select(keys).take(pa.array(place[place >= 0]))
+    received = received.append_column("delivered", deliveries["count"].filter(known))
+    both = pa.concat_tables(
+        [filled(each, [*keys, "matched", "delivered"], ("matched", "delivered"))
+         for each in (matched, received)]
+    )  # fmt: skip
+    summed = add_up(both, keys)
+    patterns = index.patterns.take(summed["number"].combine_chunks())
+    summed = summed.append_column("pattern", patterns).drop_columns(["number"])
+    return (rows("coverage", summed, ("server", "pattern", "queue")),)
+
+
+def _refused(bucket: Bucket) -> Iterable[Rows]:
+    """Return what the server refused, by who asked for it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = bucket.table("refused")
+    columns = {name: found[name] for name in ("subject", "count", "first", "last", *_PROOF)}
+    who = pc.coalesce(found["identity"], found["conn"])
+    table = pa.table({"who": who, "kind": found["reason"], **columns})
+    keys = TABLE_KEYS["refused"]
+    return (rows("refused", add_up(table, keys), keys),)
+
+
+def _slow_consumers(bucket: Bucket) -> Iterable[Rows]:
+    """Return how often the server said that a client reads too slowly, by who it is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = bucket.table("slow")
+    who = pc.coalesce(found["identity"], found["conn"])
+    columns = {name: found[name] for name in ("count", "first", "last")}
+    table = pa.table({"who": who, **columns})
+    return (rows("slow_consumers", add_up(table, ("who",)), ("who",)),)
+
+
+def _claimed_users(bucket: Bucket) -> Iterable[Rows]:
+    """Return the other users that clients claim than those that the broker proved."""
+    import pyarrow as pa
+
+    found, keys = bucket.table("claim"), TABLE_KEYS["claimed_users"]
+    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    table = pa.table({"who": found["identity"], "claimed": found["subject"], **columns})
+    return (rows("claimed_users", add_up(table, keys), keys),)
+
+
+def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
+    """Return spoofed sources, and partial sums of the planes of each identity."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pc.unique(publishes["identity"])
+    hosts = pa.array([name for name in names.to_pylist() if is_host(name)], pa.string())
+    known = publishes.filter(pc.is_in(publishes["identity"], value_set=hosts))
+    at = known["at"].combine_chunks()
+    identity = known["identity"].combine_chunks()
+    source = subjects.text("source", at)
+    inside = subjects.addressed.take(at)
+    false = pc.and_(inside, pc.fill_null(pc.not_equal(source, identity), False))
+    accused = known.filter(false)
+    table = pa.table(
+        {
+            "who": accused["identity"],
+            "claimed": source.filter(false),
+            "subject": subjects.texts.take(at.filter(false)),
+            "accepted": accused["published"],
+            "count": pc.add(accused["published"], accused["refused"]),
+            "first": accused["first"],
+            "last": accused["last"],
+            **{name: accused[name] for name in _PROOF},
+        }
+    )
+    keys = TABLE_KEYS["spoofed"]
+    spoofed = rows("spoofed", add_up(table, keys), keys)
+    used = pc.and_(pc.greater(pc.take(subjects.kind, at), 0), pc.greater(known["published"], 0))
+    used = used.combine_chunks() if isinstance(used, pa.ChunkedArray) else used
+    planes = known.filter(used)
+    plane = subjects.addresses.column("plane").dictionary_encode()
+    plane = plane.take(subjects.address.take(at.filter(used)))
+    table = pa.table(
+        {
+            "identity": planes["identity"],
+            "code": plane.indices,
+            "count": planes["published"],
+            "first": planes["first_accepted"],
+            "last": planes["last_accepted"],
+        }
+    )
+    summed = add_up(table, ("identity", "code"))
+    texts = plane.dictionary.take(summed["code"].combine_chunks())
+    summed = summed.append_column("plane", texts).drop_columns(["code"])
+    return [spoofed, rows("cross_plane", summed, ("identity", "plane"))]
+
+
+def unparseable_rows(found: pa.Table) -> Rows:
+    """Return the lines that could not be parsed."""
+    table = found.rename_columns(["server", "file", "offset", "reason", "text"])
+    return rows("unparseable", table, ("server", "file", "offset"))
+
+
+def _identities(bucket: Bucket) -> Iterable[Rows]:
+    """Return spoofed sources, and partial sums of the planes of each identity."""
+    return () if bucket.subjects is None else identity_rows(bucket.publishes, bucket.subjects)
+
+
+def _unparseable(bucket: Bucket) -> Iterable[Rows]:
+    """Return the lines that could not be parsed."""
+    return (unparseable_rows(bucket.table("unparseable")),)
+
+
+#: What makes the rows of which tables.
+_MADE: dict[tuple[str, ...], Callable[[Bucket], Iterable[Rows]]] = {
+    ("call_graph", "replies"): _edges,
+    ("undelivered",): _undelivered,
+    ("malformed", "other_traffic"): _outside,
+    ("refused",): _refused,
+    ("slow_consumers",): _slow_consumers,
+    ("spoofed", "cross_plane"): _identities,
+    ("claimed_users",): _claimed_users,
+    ("coverage",): _coverage,
+    ("fan_out",): _fan_out,
+    ("hot_subjects",): _hot_subjects,
+    ("unparseable",): _unparseable,
+    (TOTALS,): _totals,
+    (SUMS,): _sums,
+}

@@ -21,12 +21,12 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from ...audit._partial.rows import PARTIAL_ROWS
 from ...audit._readers.file_source import damage_kept
 from ...audit._readers.log_division import divide
 from ...audit._readers.log_files import log_files
 from ...audit._readers.log_reader import LogRange, read_range, split_bytes_of, whole_logs
 from ...audit._schema import EVENTS
-from ...audit._tables.fact_rows import FACT_ROWS
 from .._columns import spark_schema
 from .file_reader import FileReader
 
@@ -69,7 +69,7 @@ class TraceSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return spark_schema(FACT_ROWS if self.options.get("rows") == "facts" else EVENTS)
+        return spark_schema(PARTIAL_ROWS if self.options.get("rows") == "partials" else EVENTS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""

@@ -2,7 +2,8 @@
 
 Options, beside those of ``spark.read``: ``complete`` (``true`` says that the logs have ended) and
 ``failOnDataLoss`` (``false`` goes on where a file was removed before all of it was read). With the
-private option ``rows=facts`` the rows are the facts of the audit, and one ``range`` for each range.
+private option ``rows=partials`` the rows are the partials of the audit, with the row ``range``
+of each range.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from ...audit._partial.events import Reading
+from ...audit._partial.kinds import complete
+from ...audit._partial.partial import Partial
+from ...audit._partial.parts import partials_of_part
 from ...audit._readers.file_source import damage_kept, flag, given_paths, lower_keys, mode_of
 from ...audit._readers.growing_log import advance, blocks, empty_offset, ranges
 from ...audit._readers.log_files import resolve_path
 from ...audit._readers.log_reader import LogRange, read_range, split_bytes_of
-from ...audit._tables.fact_tables import count_facts, range_fact
-from ...audit._tables.facts import EVENT_COLUMNS, facts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +54,14 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._paths = [resolve_path(path) for path in given_paths(options)]
         self._complete = flag(options, "complete")
         self._strict = flag(options, "failOnDataLoss", "true")
-        self._facts = options.get("rows") == "facts"
-        self._window = int(options["window"]) if options.get("window") else None
-        self._follow = flag(options, "follow")
+        self._reading = None
+        if options.get("rows") == "partials":
+            self._reading = Reading(
+                window=int(options["window"]) if options.get("window") else None,
+                follow=flag(options, "follow"),
+                answers=flag(options, "answers"),
+                heads=flag(options, "heads"),
+            )
         noted = json.loads(options.get("noted") or "[]")
         self._noted = [(digest, inode) for digest, inode in noted]
         self._last: dict[str, Any] | None = None
@@ -100,22 +108,32 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one range."""
         part, files = cast(StreamPartition, partition).part, cast(StreamPartition, partition).files
-        lines = blocks(files, part.start, strict=self._strict)
-        if not self._facts:
+
+        def lines() -> Iterator[Any]:
+            """Return the bytes from the start of the range on."""
+            return blocks(files, part.start, strict=self._strict)
+
+        if self._reading is None:
             yield from damage_kept(
-                lambda names: read_range(part, names, blocks=lines), self._names, self._mode
+                lambda names: read_range(part, names, blocks=lines()), self._names, self._mode
             )
             return
-        counts: dict[str, int] = {}
-        events = read_range(part, EVENT_COLUMNS, counts, lines)
-        found = facts_of(events, window=self._window, follow=self._follow)
-        for facts in found:
-            yield facts.rows()
-        yield count_facts(counts).rows()
-        yield range_fact(part.server, part.start, part.end or part.start)
+        for partial in partials_of_part(part, self._reading, lines):
+            yield partial.to_rows()
+        yield _range_of(part).to_rows()
 
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the logs belong to the server."""
 
     def stop(self) -> None:
         """Do nothing: no file stays open."""
+
+
+def _range_of(part: LogRange) -> Partial:
+    """Return the partial that says that a range of a log was read."""
+    import pyarrow as pa
+
+    row = {"server": [part.server], "position": [part.start], "size": [part.end or part.start]}
+    found = Partial()
+    found.add_list("range", complete("range", pa.table(row)))
+    return found

@@ -1,8 +1,8 @@
-"""Facts as the rows that Spark moves: a row for each kind and bucket.
+"""A partial as rows that another process or a file takes: one for each kind and bucket.
 
-Facts of one kind are an Arrow table. A row holds such a table as the bytes of an Arrow stream, so
-its cost does not depend on the number of facts. Facts about one subject are in one bucket, the same
-in every process; a bucket comes to one task.
+The rows of one kind are an Arrow table. What is moved holds such a table as the bytes of an Arrow
+stream, so its cost does not depend on the number of rows. Rows about one subject are in one bucket,
+the same in every process.
 """
 
 from __future__ import annotations
@@ -12,42 +12,44 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._schema import arrow_schema
-from .fact_kinds import BUCKETED_BY, DRIVEN
+from .kinds import KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The rows that Spark moves: the kind and the bucket of facts, their number, and their bytes.
-FACT_ROWS: tuple[tuple[str, str], ...] = (
-    ("fact", "string"),
+#: What is moved: the kind and the bucket of rows, their number, and their bytes.
+PARTIAL_ROWS: tuple[tuple[str, str], ...] = (
+    ("kind", "string"),
     ("bucket", "int"),
     ("rows", "bigint"),
     ("data", "binary"),
 )
-#: The number of buckets: more of them need less memory at once, and more rows of Spark.
+#: The number of buckets: more of them need less memory at once, and more rows to move.
 BUCKETS = 64
-#: The bucket of facts about whole logs, which the driver reads.
-FOR_DRIVER = -1
+#: In place of the number of a bucket: the head.
+IN_HEAD = -1
+#: A kind, a bucket, and its rows.
+Piece = tuple[str, int, "pa.Table"]
 
 
-def fact_rows(parts: Iterable[tuple[str, int, pa.Table]]) -> pa.RecordBatch:
-    """Return facts, each with their kind and their bucket, as rows of ``FACT_ROWS``."""
+def bucket_rows(pieces: Iterable[Piece]) -> pa.RecordBatch:
+    """Return rows of kinds and buckets as ``PARTIAL_ROWS``."""
     import pyarrow as pa
 
-    kinds, buckets, tables = list(zip(*parts, strict=True)) or [(), (), ()]
+    kinds, buckets, tables = list(zip(*pieces, strict=True)) or [(), (), ()]
     columns = {
-        "fact": pa.array(kinds, pa.string()),
+        "kind": pa.array(kinds, pa.string()),
         "bucket": pa.array(buckets, pa.int32()),
         "rows": pa.array([table.num_rows for table in tables], pa.int64()),
         "data": pa.array([stream_bytes(table) for table in tables], pa.binary()),
     }
-    return pa.record_batch(columns, schema=arrow_schema(FACT_ROWS))
+    return pa.record_batch(columns, schema=arrow_schema(PARTIAL_ROWS))
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield kind, bucket, number and bytes of the facts in each row of ``FACT_ROWS``."""
+    """Yield kind, bucket, number and bytes of the rows in each of ``PARTIAL_ROWS``."""
     for batch in batches:
-        columns = (batch.column(name) for name, _ in FACT_ROWS)
+        columns = (batch.column(name) for name, _ in PARTIAL_ROWS)
         for kind, bucket, count, data in zip(*columns, strict=True):
             yield kind.as_py(), bucket.as_py(), count.as_py(), data.as_buffer()
 
@@ -71,18 +73,18 @@ def batches_of(data: Any) -> pa.RecordBatchReader:
     return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False))
 
 
-def in_buckets(kind: str, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the facts of each bucket, and its number."""
+def in_buckets(kind: str, table: pa.Table) -> Iterator[Piece]:
+    """Yield the rows of each bucket."""
     import numpy as np
     import pyarrow as pa
 
     if not table.num_rows:
         return
-    if kind in DRIVEN:
-        yield FOR_DRIVER, table
+    by = KINDS[kind].bucketed_by
+    if by is None:
+        yield kind, IN_HEAD, table
         return
-    column = table[BUCKETED_BY.get(kind, "subject")]
-    coded = column.combine_chunks().dictionary_encode()
+    coded = table[by].combine_chunks().dictionary_encode()
     hashes = [zlib.crc32((text or "").encode()) % BUCKETS for text in coded.dictionary.to_pylist()]
     of_text = pa.array(hashes, pa.int32()).take(coded.indices)
     buckets = of_text.fill_null(0).to_numpy(zero_copy_only=False)
@@ -90,4 +92,4 @@ def in_buckets(kind: str, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     sorted_rows = table.take(pa.array(order))
     numbers, starts = np.unique(buckets[order], return_index=True)
     for number, start, end in zip(numbers, starts, [*starts[1:], len(order)], strict=True):
-        yield int(number), sorted_rows.slice(int(start), int(end - start))
+        yield kind, int(number), sorted_rows.slice(int(start), int(end - start))

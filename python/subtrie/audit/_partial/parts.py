@@ -6,17 +6,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._readers.capture_events import capture_events
 from .._readers.file_source import to_batches
 from .._readers.log_division import divide
-from .._readers.log_files import input_kind, log_size, resolve_path
+from .._readers.log_files import input_digest, input_files, input_kind, log_size, resolve_path
 from .._readers.log_reader import SPLIT_BYTES, LogRange, read_range, whole_logs
+from .._readers.payload_heads import HEADS, Blocks, heads_in, heads_of_capture
 from .._readers.snapshot_events import snapshot_events
-from .._runs.run_record import input_digest, input_files
-from .._schema import EVENTS
+from .._schema import EVENTS, arrow_schema
 from .event_counts import event_counts
+from .events import EVENT_COLUMNS, Reading, counted_lines, partials_of, partials_of_table
+from .kinds import complete, kind_schema
+from .partial import Partial
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,6 +86,13 @@ def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
     return Plan(parts(), size, len(whole), digest)
 
 
+def size_of(part: Part) -> int:
+    """Return about how many bytes of the inputs a part has."""
+    if isinstance(part, SavedPart):
+        return log_size(part.path)
+    return (part.size if part.end is None else part.end) - part.start
+
+
 def in_groups(parts: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
     """Yield parts in groups, each as soon as it is complete; each doubles the parts before it.
 
@@ -114,22 +124,90 @@ def _in_background(call: Callable[[], str]) -> Callable[[], str]:
     return found.result
 
 
-def read_part(part: Part, names: Sequence[str], counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
+def read_part(
+    part: Part, names: Sequence[str], counts: dict[str, int], blocks: Blocks | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the events of a part.
 
     Args:
         part: The part.
         names: The columns.
         counts: Receives the number of lines of each category, when the part has been read.
+        blocks: The bytes of a range of a log, from its start on; by default those of its files.
 
     Raises:
         OSError: The input became shorter or vanished, or cannot be read.
     """
     if isinstance(part, LogRange):
-        yield from read_range(part, names, counts)
+        yield from read_range(part, names, counts, blocks)
         return
     reader = capture_events if part.kind == "capture" else snapshot_events
     for batch in to_batches(reader(part.path, part.number), EVENTS, names):
         for name, count in event_counts(batch).items():
             counts[name] = counts.get(name, 0) + count
         yield batch
+
+
+def partials_of_part(
+    part: Part, reading: Reading, blocks: Callable[[], Blocks] | None = None
+) -> Iterator[Partial]:
+    """Yield the partials of a part of the inputs.
+
+    Args:
+        part: The part.
+        reading: How it is read.
+        blocks: Returns the bytes of a range of a log, from its start on, at each call; by default
+            those of its files.
+    """
+    counts: dict[str, int] = {}
+    events = read_part(part, EVENT_COLUMNS, counts, None if blocks is None else blocks())
+    heads = _Heads(part, blocks) if reading.heads else None
+    chooser, counted = reading.chooser, partials_of
+    if chooser is not None:  # the counts are those of the events that are chosen
+        events, counted = chooser.chosen(events), partials_of_table
+    yield from counted(events if heads is None else heads.noting(events), reading)
+    if chooser is not None:
+        counts = {}
+    found = counted_lines(counts)
+    if heads is not None:
+        found.add_list("head", heads.joined())
+    yield found
+
+
+class _Heads:
+    """The accepted publishes of a part, joined with the heads of their payloads."""
+
+    def __init__(self, part: Part, again: Callable[[], Blocks] | None) -> None:
+        self._part, self._again = part, again
+        self._sent: list[pa.RecordBatch] = []
+
+    def noting(self, events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield events, and keep the publishes that a server accepted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in events:
+            published = pc.is_in(batch["op"], value_set=pa.array(["PUB", "HPUB"]))
+            incoming = pc.fill_null(pc.equal(batch["direction"], "in"), False)
+            kept = pc.and_(pc.and_(published, incoming), pc.is_null(batch["refused"]))
+            self._sent.append(batch.filter(kept).select(["position", "time", "subject"]))
+            yield batch
+
+    def joined(self) -> pa.Table:
+        """Return rows of the kind ``head``."""
+        import pyarrow as pa
+
+        if not self._sent:
+            return kind_schema("head").empty_table()
+        rows = list(_heads_of(self._part, None if self._again is None else self._again()))
+        heads = pa.Table.from_pylist(rows, arrow_schema(HEADS)).drop_columns(["server"])
+        found = pa.Table.from_batches(self._sent).join(heads, "position", join_type="inner")
+        return complete("head", found)
+
+
+def _heads_of(part: Part, blocks: Blocks | None) -> Iterator[dict[str, Any]]:
+    """Yield the heads of the payloads of a part; a snapshot has none."""
+    if isinstance(part, LogRange):
+        yield from heads_in(part, blocks)
+    elif part.kind == "capture":
+        yield from heads_of_capture(part.path, part.number)

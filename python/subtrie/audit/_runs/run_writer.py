@@ -6,40 +6,22 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._runs.run_folder import RunFolder, TableFile, stage_file, table_bytes
-from .fact_tables import FactTables
-from .merge import merged
-from .pattern_index import PatternIndex
-from .tables import TOTALS, rows_of, sorted_rows, subscription_rows
-from .traffic import LINES, Traffic
+from .._answers.tables import sorted_rows
+from .._partial.rows import batches_of, stream_bytes
+from .._tables.context import LINES, Context, Whole
+from .._tables.merge import merged
+from .._tables.traffic import SUMS, TOTALS
+from .run_folder import RunFolder, TableFile, stage_file, table_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-#: What the task returns: a row for each file, and one for the totals.
+#: What the task returns: a row for each file, one for the totals, and those of the sums of answers.
 WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
 
-def by_table(rows: pa.Table) -> list[pa.RecordBatch]:
-    """Return rows of tables, sorted by table and key."""
-    batches: list[pa.RecordBatch] = rows.sort_by(
-        [("table", "ascending"), ("key", "ascending")]
-    ).to_batches()
-    return batches
-
-
-def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables, sorted by table and key."""
-    import pyarrow as pa
-
-    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index.subscriptions)]
-    batches = list(sorted_rows(found))
-    if batches:
-        yield from by_table(pa.Table.from_batches(batches))
-
-
-def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
+def table_writer(folder: RunFolder, context: Context) -> Task:
     """Return the task that writes tables, from rows sorted by table and key.
 
     A table without a file is one that the rows do not tell.
@@ -55,18 +37,19 @@ def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
         pa.default_memory_pool().release_unused()  # an earlier task of this process kept it
         with tempfile.TemporaryDirectory() as local:
             files: dict[str, TableFile] = {}
-            total, untold = 0, list[Any]()
-            for name, table in merged(batches, traffic):
+            total, others = 0, list[Any]()
+            for name, table in merged(batches, context):
                 if table is None:
-                    untold.append((name, "", 0, "", None))
-                    continue
-                if name == TOTALS:
+                    others.append((name, "", 0, "", None))
+                elif name == SUMS:
+                    others.append((SUMS, "", table.num_rows, "", stream_bytes(table)))
+                elif name == TOTALS:
                     total += pc.sum(table["forwarded"]).as_py()
-                    continue
-                if name not in files:
-                    files[name] = TableFile(local, name)
-                files[name].add(table)
-            done: list[Any] = [(TOTALS, "", total, "", None), *untold]
+                else:
+                    if name not in files:
+                        files[name] = TableFile(local, name)
+                    files[name].add(table)
+            done: list[Any] = [(TOTALS, "", total, "", None), *others]
             for name, file in files.items():
                 made, target, digest = file.finish()
                 data = None
@@ -87,23 +70,50 @@ def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
 
 def committed(
     folder: RunFolder,
-    traffic: Traffic,
+    whole: Whole,
     entries: Sequence[dict[str, Any]],
     describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    *,
     stream: dict[str, Any] | None = None,
+    step: Callable[..., None] = lambda name, rows=0: None,
 ) -> dict[str, Any]:
-    """Commit the files that were written, and return the counts."""
-    counts = traffic.counts
+    """Make the tables of answers, commit all files, and return the counts.
+
+    Args:
+        folder: Where the files go.
+        whole: The counts and planes, and what makes the tables of answers.
+        entries: What the tasks returned.
+        describe: Returns the row of the table ``runs`` for the counters of the run.
+        stream: What a stream needs to go on; its rules may be of services that have not begun.
+        step: Is called with the name of each step as it begins.
+
+    Raises:
+        ValueError: The rules name no service of the traffic, or the time is outside the log.
+    """
+    context, answers = whole.context, whole.answers
+    files = [row for row in entries if row["table"] not in (TOTALS, SUMS)]
+    if answers is not None:
+        step("answering questions")
+        for row in entries:
+            if row["table"] == SUMS:
+                with batches_of(row["data"]) as batches:
+                    table = batches.read_all()
+                answers.sums.add_rows(zip(*table.select(["kind", "sums"]).to_pydict().values(),
+                                          strict=True))  # fmt: skip
+        if stream is None:
+            answers.check()
+        made = answers.tables().items()
+        files += [table_bytes(name, sorted_rows(name, rows)) for name, rows in made]
+    counts = context.counts
     summary = {
-        "lines": traffic.lines,
+        "lines": context.lines,
         **{name: counts.get(name, 0) for name in LINES},
-        "planes": list(traffic.planes),
+        "planes": list(context.planes),
         "ambiguous": counts.get("ambiguous", 0),
-        "unmatched": traffic.unmatched,
+        "unmatched": context.unmatched,
         "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
     counters |= {name: counts.get(name, 0) for name in ("published", "unsettled")}
-    written_files = [row for row in entries if row["table"] != TOTALS]
-    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
+    folder.commit([*files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary

@@ -1,0 +1,27 @@
+//! The buckets of the subjects of a batch.
+
+use std::borrow::Cow;
+
+/// A subject, with U+FFFD in place of bytes that are not UTF-8, and its bucket.
+pub struct Placed<'a> {
+    pub text: Option<Cow<'a, str>>,
+    pub bucket: usize,
+}
+
+/// Return the rows in the order of their buckets, so that a table of one is used while it is cached.
+pub fn by_bucket(placed: &[Placed<'_>], count: usize) -> Vec<usize> {
+    let mut next = vec![0; count];
+    for row in placed {
+        next[row.bucket] += 1;
+    }
+    let mut before = 0;
+    for start in &mut next {
+        before += std::mem::replace(start, before);
+    }
+    let mut rows = vec![0; placed.len()];
+    for (row, Placed { bucket, .. }) in placed.iter().enumerate() {
+        rows[next[*bucket]] = row;
+        next[*bucket] += 1;
+    }
+    rows
+}

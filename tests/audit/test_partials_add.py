@@ -1,0 +1,172 @@
+"""The law of partials: any division, any order of adding, anywhere, gives the same tables."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subtrie.audit import Questions, Run, audit, load_code, load_rules
+from subtrie.audit._partial.events import Reading
+from subtrie.audit._partial.partial import Partial
+from subtrie.audit._partial.parts import partials_of_part, plan
+from subtrie.audit._schema import TABLES
+from subtrie.audit._spill import MAX_HEAD, HeldPartial, SpillFile
+from subtrie.spark import OutputFolderError, audit_stream, open_audit
+from subtrie.spark import audit as audit_on_spark
+from synthetic_traffic import write_traffic
+
+GO_LIVE = Path(__file__).resolve().parents[2] / "examples" / "captures" / "go_live"
+WINDOW = 600
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("law") / "world"
+    write_traffic(folder, seed=23, rows=2500, days=4, answers=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def logs(world: Path) -> list[str]:
+    return [str(world / "trace.log"), str(GO_LIVE / "trace.log")]
+
+
+@pytest.fixture(scope="module")
+def questions(world: Path) -> Questions:
+    rules = load_rules(sorted((world / "rules").iterdir()))
+    return Questions(rules=rules, code=load_code([world / "code"]), payloads="heads")
+
+
+def digests(run: Run) -> dict[str, str]:
+    return {name: hashlib.sha256(Path(run.path(name)).read_bytes()).hexdigest()
+            for name in TABLES if name != "runs"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def expected(logs: list[str], questions: Questions) -> dict[str, str]:
+    """The tables of one pass over whole logs, in memory."""
+    with audit(logs, questions=questions, window=WINDOW, split_bytes=1 << 40) as run:
+        assert all(run.count(name) for name in ("call_graph", "flows", "latency", "proposal"))
+        return digests(run)
+
+
+@pytest.mark.parametrize("split_bytes", [1 << 30, 70_000, 9_000])
+@pytest.mark.parametrize("memory", [1 << 30, 1024])
+def test_here_however_the_logs_are_divided_and_whatever_goes_to_disk(
+    logs, questions, expected, split_bytes, memory
+) -> None:
+    how = {"questions": questions, "window": WINDOW, "split_bytes": split_bytes}
+    with audit(logs, memory=memory, **how) as run:
+        assert digests(run) == expected
+
+
+@pytest.mark.parametrize("split_bytes", [1 << 30, 30_000])
+def test_on_spark_with_one_task_and_with_several(
+    spark, logs, questions, expected, split_bytes
+) -> None:
+    how = {"questions": questions, "window": WINDOW, "split_bytes": split_bytes}
+    with audit_on_spark(spark, logs, **how) as run:
+        assert digests(run) == expected
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_in_a_stream_of_batches(spark, world, questions, tmp_path, batches) -> None:
+    """Nothing is read twice: the answers come of the partials that are kept."""
+    data = (world / "trace.log").read_bytes()
+    live, out = tmp_path / "trace.log", tmp_path / "out"
+    for batch in range(1, batches + 1):
+        live.write_bytes(data[: len(data) * batch // batches])
+        audit_stream(
+            spark, [str(live)], out=out, checkpoint=str(tmp_path / "checkpoint"),
+            questions=questions, window=WINDOW, complete=batch == batches,
+        ).awaitTermination()  # fmt: skip
+    with audit([str(live)], questions=questions, window=WINDOW) as whole:
+        assert digests(open_audit(out)) == digests(whole)
+
+
+def table_rows(partials: list[Partial]) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, bucket and digest of the rows of added partials."""
+    found = Partial()
+    for partial in partials:
+        found.add(partial)
+    batch = found.to_rows()
+    for kind, bucket, count in zip(*(batch.column(n) for n in ("kind", "bucket", "rows")),
+                                   strict=True):  # fmt: skip
+        yield kind.as_py(), bucket.as_py(), count.as_py()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_order_and_any_grouping_of_adding(logs, seed) -> None:
+    dice = random.Random(seed)
+    reading = Reading(follow=True, answers=True, heads=True)
+
+    def read() -> list[Partial]:
+        return [each for part in plan(logs, 40_000).parts
+                for each in partials_of_part(part, reading)]  # fmt: skip
+
+    whole = sorted(table_rows(read()))
+    shuffled = read()
+    dice.shuffle(shuffled)
+    groups: list[Partial] = []
+    while shuffled:
+        group = Partial()
+        for _ in range(dice.randint(1, 5)):
+            if shuffled:
+                group.add(shuffled.pop())
+        # Some were moved by another process meanwhile.
+        groups.append(Partial.of_rows([group.to_rows()]) if dice.random() < 0.5 else group)
+    assert sorted(table_rows(groups)) == whole
+
+
+def test_a_disk_that_fills_during_a_spill_is_one_sentence(logs, tmp_path, monkeypatch) -> None:
+    """The temporary file is on a device that is full."""
+
+    def full(**_: Any) -> Any:
+        return open("/dev/full", "wb", buffering=0)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(OSError, match=r"no space is left in .*--memory.*--master") as raised:
+        audit(logs, memory=1024, out=tmp_path / "out")
+    assert raised.value.errno == errno.ENOSPC
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_head_beyond_its_bound_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr("subtrie.audit._spill.MAX_HEAD", 2)
+    assert MAX_HEAD == 5_000_000
+    partial = Partial()
+    for count in range(3):
+        partial.add_counts({f"name {count}": 1})
+    with pytest.raises(ValueError, match="more than 2 lines begin or end subscriptions"):
+        HeldPartial(1024, SpillFile()).add(partial)
+
+
+def test_a_stream_of_another_version_or_without_questions_is_refused(
+    spark, world, questions, tmp_path
+) -> None:
+    live, out = tmp_path / "trace.log", tmp_path / "out"
+    data = (world / "trace.log").read_bytes()
+
+    def run(**more: Any) -> None:
+        where = {"out": out, "checkpoint": str(tmp_path / "checkpoint")}
+        audit_stream(spark, [str(live)], **where, **more).awaitTermination()
+
+    live.write_bytes(data[: len(data) // 2])
+    run()
+    before = {entry.name: entry.read_bytes() for entry in out.iterdir()}
+    live.write_bytes(data)
+    with pytest.raises(Exception, match="began without questions"):
+        run(questions=questions)
+    manifest = out / "audit.json"
+    assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == before
+    manifest.write_text(manifest.read_text().replace('"version": 3', '"version": 2'))
+    with pytest.raises(Exception, match="another version of subtrie"):
+        run()
+    assert issubclass(OutputFolderError, ValueError)
