@@ -83,7 +83,7 @@ def test_diff(files):
     [added] = json.loads(done.output)["added"]
     assert (added["verb"], added["danger"], added["unless"]) == ("publish", True, [])
     done = run("acl", "diff", old, new, *USER, "--format", "markdown")
-    assert "| publish ⚠ danger | <code>p.danger.666.orders.&gt;</code> |" in done.output
+    assert "| publish ⚠ danger | `p.danger.666.orders.>` |" in done.output
     assert run("acl", "diff", new).exit_code == 2
     assert run("acl", "diff", old, files / "nobody.conf").exit_code == 2
 
@@ -174,7 +174,7 @@ def test_lint_and_diff_of_every_user(files):
     assert [len(users[name]["removed"]) for name in ("orders", "other")] == [0, 2]
     done = run("acl", "diff", files / "old.conf", files / "new.conf", "--every-user", "--format",
                "markdown")  # fmt: skip
-    assert "**added** for <code>orders</code>" in done.output
+    assert "**added** for `orders`" in done.output
     (files / "one.json").write_text(Permissions().dump())
     assert run("acl", "diff", files / "one.json", files / "old.conf", "--every-user").exit_code == 2
     same = run("acl", "diff", files / "one.json", files / "one.json", "--every-user")

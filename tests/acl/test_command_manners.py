@@ -172,7 +172,7 @@ def test_a_table_of_users_and_lists_as_markdown(path):
     assert table[0].startswith("| user | account |")
     assert len(table) == 4
     lists = run("acl", "show", path, "--user", "ingest", "--format", "markdown").output
-    assert "| <code>publish deny</code> | <code>sensors.secret.&gt;</code> |" in lists
+    assert "| `publish deny` | `sensors.secret.>` |" in lists
 
 
 def test_hints_are_in_the_words_of_the_command(path):

@@ -212,7 +212,8 @@ def test_without_the_extra_a_signature_is_not_verified(tmp_path, monkeypatch):
     ]
     done = CliRunner().invoke(app, ["acl", "flows", str(tmp_path / "store")])
     assert (
-        f"{tmp_path / 'store'}: not-verified: {shop.unverified[0]} is not verified" in done.output
+        f"{tmp_path / 'store'}: note not-verified: {shop.unverified[0]} is not verified"
+        in done.output
     )
 
 

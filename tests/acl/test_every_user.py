@@ -161,7 +161,7 @@ def test_all_formats_of_lint_and_diff(conf, tmp_path):
     new.write_text(CONFIG.replace('"sensors.a" ]', '"b" ]'))
     done = run("acl", "diff", conf, new, "--format", "junit")
     [failure] = ElementTree.fromstring(done.output).findall("testcase/failure")
-    assert failure.text == "new: b"
+    assert failure.text == "New access of APP/ingest: publish b, for example b"
     done = run("acl", "diff", conf, tmp_path / "less.conf", "--format", "junit")
     assert ElementTree.fromstring(done.output).get("failures") == "0"
 

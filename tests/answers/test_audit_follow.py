@@ -113,7 +113,7 @@ def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
     done = following(str(live), "--report", str(page), "--json", then=interrupt)
     assert done.exit_code == 0, done.output
     *findings, last = map(json.loads, done.output.splitlines())
-    assert [each["finding"]["kind"] for each in findings] == ["spoofed", "undelivered"]
+    assert [each["finding"]["rule"] for each in findings] == ["spoofed", "undelivered"]
     assert last["spoofed"][0]["who"] == "evil.shop"
     assert temporary() <= before
 

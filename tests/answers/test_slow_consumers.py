@@ -101,14 +101,14 @@ def test_the_first_screen_has_who_is_refused_slow_and_silent(result: Any) -> Non
     assert verdict(result) == "1 undelivered, 1 refused, 1 slow consumer"
     report = read_report(result)
     assert "# Traffic without Microbus" in to_markdown(report)
-    found = {each.kind: each for each in report.findings}
+    found = {each.rule: each for each in report.findings}
     assert set(found) == {"flows", "refused", "slow_consumers", "coverage"}
-    assert found["flows"].title.endswith("the nearest pattern is orders.*.paid")
+    assert found["flows"].message.endswith("the nearest pattern is orders.*.paid")
     slow = found["slow_consumers"]
-    assert slow.title == "billing reads more slowly than the broker sends to it"
+    assert slow.message == "billing reads more slowly than the broker sends to it"
     assert slow.first is not None
     assert slow.command == "subtrie report lines --log LOG -- RUN slow_consumers billing"
-    assert found["coverage"].title.endswith("such as orders.*.shipped")
+    assert found["coverage"].message.endswith("such as orders.*.shipped")
 
 
 def test_the_row_has_its_line(result: Any, log: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_service_does_not_choose_under_which_name_the_audit_records_it(sources
     with audit(None, [str(sources[source])]) as result:
         found = {name: list(result.rows(name)) for name in TABLES}
         told = verdict(result)
-        findings = [each.title for each in all_findings(result)]
+        findings = [each.message for each in all_findings(result)]
     (spoofed,) = found["spoofed"]
     assert (spoofed["who"], spoofed["claimed"], spoofed["count"]) == ("evil.shop", "bank.core", 3)
     assert (spoofed["identity_source"], spoofed["client"]) == ("jwt", "n")

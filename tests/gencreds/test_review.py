@@ -86,10 +86,10 @@ def test_added_rules_as_sarif_and_markdown(tree, tmp_path, monkeypatch):
     key.chmod(0o600)
     folder = tree(service=HEAD)
     run = partial(_gencreds, folder, "--plane", "prod")
-    assert "No creds to compare with: <code>orders.shop</code>" in run("--format", "markdown")[1]
+    assert "No creds to compare with: `orders.shop`" in run("--format", "markdown")[1]
     assert checked(run("--format", "sarif")[1])["runs"][0]["results"] == []
     assert run("--signing-key", key)[0] == 0
-    assert "Unchanged: <code>orders.shop</code>" in run("--format", "markdown")[1]
+    assert "Unchanged: `orders.shop`" in run("--format", "markdown")[1]
 
     tree(service=HEAD + CALL)
     status, text = run("--format", "sarif")
@@ -101,7 +101,7 @@ def test_added_rules_as_sarif_and_markdown(tree, tmp_path, monkeypatch):
     assert place["region"]["startLine"] == line
     assert "stock_shop" in found["message"]["text"]
     told = run("--format", "markdown")[1]
-    assert "**added** for <code>orders.shop</code>" in told
+    assert "**added** for `orders.shop`" in told
     assert "prod.safe.443.orders_shop.stock_shop" in html.unescape(told)
 
     tree(service=HEAD + CALL.replace('"https', 'url + "https'))

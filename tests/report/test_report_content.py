@@ -14,11 +14,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from report_runs import HOSTILE, call, make_run, row, small_tables
 
 from subtrie._cli.app import app
 from subtrie._cli.audit_tables import print_tables
+from subtrie._core.printable import escaped, printable
+from subtrie._findings.markdown import code_table
 from subtrie.report import read_report, to_html, to_json, to_markdown
 from subtrie.report._findings import all_findings
 from subtrie.spark import open_audit
@@ -40,12 +44,12 @@ def report(runs):
 
 
 def test_findings_are_ordered_by_severity_and_have_a_witness(report):
-    kinds = [(each.severity, each.kind, each.count) for each in report.findings]
+    kinds = [(each.level, each.rule, each.count) for each in report.findings]
     assert kinds == [
-        ("high", "spoofed", 4),
-        ("medium", "undelivered", 10),
-        ("medium", "refused", 5),
-        ("low", "malformed", 12),
+        ("error", "spoofed", 4),
+        ("warning", "undelivered", 10),
+        ("warning", "refused", 5),
+        ("note", "malformed", 12),
     ]
     spoofed, undelivered = report.findings[:2]
     assert (spoofed.first, spoofed.last) == (undelivered.first, undelivered.last)
@@ -62,7 +66,7 @@ def test_findings_are_ordered_by_severity_and_have_a_witness(report):
 
 def test_no_two_findings_have_one_key(runs):
     for run in runs.values():
-        found = [(each.kind, each.key) for each in all_findings(open_audit(run))]
+        found = [each.identity for each in all_findings(open_audit(run))]
         assert len(found) == len(set(found))
         assert found or run == runs["empty"]
 
@@ -99,7 +103,7 @@ def test_the_three_views_have_one_content(report):
         assert section.title in plain
     for each in report.findings:
         assert each.witness in plain
-        assert each.title in plain
+        assert each.message in plain
 
 
 def test_the_same_run_gives_the_same_bytes(runs):
@@ -120,6 +124,55 @@ def test_hostile_text_is_not_markup(runs):
     assert tags <= allowed | {"pre"}, tags
     assert "\u202e" not in to_markdown(report) + page
     assert "\x1b" not in to_markdown(report) + page
+
+
+TEXTS = st.text(st.sampled_from("ab_*>.@#:`|\\\\[]()!<&~ -/7\u202e\x1b"), min_size=1, max_size=12)
+
+
+@given(st.lists(TEXTS.filter(lambda text: text == text.strip()), min_size=2, max_size=4))
+@example(["prod._.a_b", "prod._.c_d"])
+@example(["a.![p](https://evil.example/p.png)@team#1", "b`c"])
+@example(["a|b", "`"])
+@pytest.mark.requirement("T19")
+def test_a_subject_in_markdown_is_code_and_nothing_else(texts):
+    """An underscore was written as ``&#95;``, which no terminal and no diff shows as one."""
+    markdown = code_table(["subject"] * len(texts), [texts])
+    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
+    cells = re.findall(r"<td>(.*?)</td>", rendered)
+    assert [unescape(cell) for cell in cells] == [f"<code>{printable(t)}</code>" for t in texts]
+    assert "&#95;" not in markdown or set("&<|`[]()!@#~:\\") & set("".join(texts))
+    assert "@" not in markdown
+
+
+def test_prose_in_markdown_has_no_mention_and_keeps_words_with_underscores():
+    assert escaped("a_b _c_ @team") == "a_b &#95;c&#95; &#64;team"
+
+
+def test_a_violation_that_is_a_spoofed_source_is_one_finding(tmp_path):
+    """Each spoofed message was two findings, ``spoofed`` and ``violations``."""
+    subject = "prod.safe.443.web_example.stock_example._.GET.items"
+    both = [
+        row("violations", kind=kind, who="evil.example", subject=subject, count=3, witness=subject)
+        for kind in ("spoofed", "forbidden")
+    ]
+    other = row("violations", kind="forbidden", who="web.example", subject=subject, count=1,
+                witness=subject)  # fmt: skip
+    told = row("spoofed", who="evil.example", claimed="web.example", subject=subject, count=3,
+               accepted=3)  # fmt: skip
+    make_run(tmp_path / "run", {"spoofed": [told], "violations": [*both, other]})
+    found = [(each.rule, each.user) for each in read_report(str(tmp_path / "run")).findings]
+    assert found == [("spoofed", "evil.example"), ("violations", "web.example")]
+
+
+def test_the_advice_about_an_inactive_subscription_does_not_speak_of_misspelling(tmp_path):
+    subject = "prod.safe.443.web_example.stock_example._.GET.items"
+    gone = row("undelivered", subject=subject, count=2, nearest=subject, differs_at=None,
+               subscription_inactive=True)  # fmt: skip
+    make_run(tmp_path / "run", {"undelivered": [gone]})
+    (found,) = read_report(str(tmp_path / "run")).findings
+    assert found.message == "The subscriber was not subscribed at that time"
+    assert "misspelled" not in found.instead
+    assert "history" in found.instead
 
 
 def scripts_of(page: str) -> list[str]:
@@ -259,17 +312,17 @@ def test_every_hostile_text_is_in_the_content(runs):
 
 def test_a_rule_that_no_period_used_is_a_finding(runs):
     found = [
-        each for each in read_report(runs["answers"]).findings if each.kind == "permission_usage"
+        each for each in read_report(runs["answers"]).findings if each.rule == "permission_usage"
     ]
-    assert [(each.severity, each.count, each.witness) for each in found] == [
-        ("low", 1, "prod.safe.443.web_example.old_example.*.GET.>")
+    assert [(each.level, each.count, each.witness) for each in found] == [
+        ("note", 1, "prod.safe.443.web_example.old_example.*.GET.>")
     ]
 
 
 def test_a_route_that_was_never_called_is_a_finding(runs):
-    (found,) = (each for each in read_report(runs["answers"]).findings if each.kind == "gap")
-    assert (found.witness, found.severity) == ("items.*", "low")
-    assert found.title == "web.example to stock.example: never called"
+    (found,) = (each for each in read_report(runs["answers"]).findings if each.rule == "gap")
+    assert (found.witness, found.level) == ("items.*", "note")
+    assert found.message == "web.example to stock.example: never called"
 
 
 def test_the_proposal_is_a_diff(runs):
@@ -303,12 +356,12 @@ def test_without_microbus_traffic_the_edges_are_flows(runs):
         ("shop", "billing", 0),
         ("shop", "(no subscriber)", 200),
     ]
-    assert [(each.kind, each.count, each.witness) for each in report.findings] == [
+    assert [(each.rule, each.count, each.witness) for each in report.findings] == [
         ("flows", 200, "orders.*.paidd"),
         ("slow_consumers", 2, "billing"),
         ("coverage", 1, "stock.>"),
     ]
-    assert report.findings[0].title == (
+    assert report.findings[0].message == (
         "shop publishes what no subscriber receives; the nearest pattern is orders.*.paid"
     )
     assert report.sections[0].table == "flows"

@@ -92,7 +92,7 @@ def test_the_line_of_an_unparseable_row(run):
 
 def test_the_commands_of_a_report_find_lines(run):
     report = read_report(run / "run", logs=[str(run / "nats.log")])
-    wanted = [each for each in report.findings if each.kind in ("spoofed", "undelivered")]
+    wanted = [each for each in report.findings if each.rule in ("spoofed", "undelivered")]
     assert len(wanted) == 2
     for each in wanted:
         done = CliRunner().invoke(app, shlex.split(each.command)[1:])

@@ -73,7 +73,7 @@ def test_the_report_has_usage_gap_and_proposal(shown):
     found = {section.table for section in report.sections}
     assert {"permission_usage", "gap", "proposal", "undelivered", "call_graph"} <= found
     assert "payments.shop" in {diff.service for diff in report.diffs}
-    assert any(each.kind == "spoofed" and each.severity == "high" for each in report.findings)
+    assert any(each.rule == "spoofed" and each.level == "error" for each in report.findings)
 
 
 def test_falsified_numbers_end_with_exit_1(shown, tmp_path):

@@ -9,6 +9,7 @@ import click
 from rich.text import Text
 
 from .._core.duration import readable_duration
+from .._findings.finding import Finding
 from .._nats.jwt import utc_text
 from ..acl import Permissions, ResponseLimit
 from ..acl._lint import jwt_size
@@ -22,9 +23,8 @@ from .acl_users import show_users
 from .acl_who import who
 from .anonymous import anonymity
 from .command_group import CommandGroup
+from .output_formats import FORMS, JSON, TEXT, by_format, formats, print_findings
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
-from .report_forms import FORMS, JSON, TEXT, by_format, formats, print_report
-from .sarif import Row
 from .stream import console, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -80,7 +80,7 @@ def show(
         cells = list(_cells(permissions))
         rows = [_note("entry", f"{title}: {entry}", title, entry, permissions, file)
                 for title, entry in cells]  # fmt: skip
-        print_report(form, "subtrie acl show", rows, (), (("list", "entry"), cells))
+        print_findings(form, "subtrie acl show", rows, table=(("list", "entry"), cells))
         return
     screen = console()
     for name in _LISTS:
@@ -142,12 +142,10 @@ def _validity(permissions: Permissions) -> str | None:
 
 def _note(
     rule: str, message: str, title: str, entry: str, permissions: Permissions, file: Path
-) -> Row:
-    """A row about an entry of a list, at its place if that is known."""
+) -> Finding:
+    """A finding about an entry of a list, at its place if that is known."""
     place = permissions.sources.get((title.replace(" ", "_"), entry), permissions.place)
-    if place is None:
-        return Row(rule, "note", message, str(file))
-    return Row(rule, "note", message, place.file, place.line, place.column)
+    return Finding.at(place or str(file), rule, "note", message)
 
 
 @acl.command()
@@ -177,4 +175,4 @@ def minimise(file: Path, selection: UserSelection, form: str) -> None:
         for title, entry in these
         if (title, entry) not in others
     ]  # fmt: skip
-    print_report(form, "subtrie acl minimise", rows, (), (("list", "entry"), after))
+    print_findings(form, "subtrie acl minimise", rows, table=(("list", "entry"), after))

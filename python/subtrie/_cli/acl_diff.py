@@ -8,18 +8,20 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
-from ..acl import Diff, Permissions, Witness
+from .._findings.finding import Finding, Place
+from .._findings.junit import Passed
+from .._findings.text import file_first
+from ..acl import Diff, Permissions
 from ..acl._microbus import about_microbus
-from ..acl._place import Place
 from ..acl._uncompared import Uncompared, uncompared
-from .junit import Case, junit
-from .markdown import markdown
+from .acl_changes import Change, change_lines, changes_markdown, new_access, queue_text
+from .output_formats import JSON, MARKDOWN, TEXT, by_format, print_findings
 from .permission_files import (
     SOURCE,
     BadFile,
@@ -29,20 +31,10 @@ from .permission_files import (
     every_user,
     of_user,
 )
-from .report_forms import by_format
-from .sarif import Row, sarif_of_grants
-from .stream import console, line_of_output, printable
+from .stream import console, printable
 
 #: Why a connection without credentials is a user, of a broker without authorization.
 NO_AUTHORIZATION = "no-authorization"
-
-
-class _Change(NamedTuple):
-    """The change for one user; the name is empty if it is the only one."""
-
-    user: str
-    diff: Diff
-    after: Permissions
 
 
 @click.command()
@@ -92,26 +84,19 @@ def diff(
     except (SubtrieError, OSError) as error:
         raise bad_file(error) from None
     rows = [_row(each, new) for each in unseen]
-    if form == "json":
+    if form == JSON:
         lists = {name: _rows(found) for name, found, _ in changes}
         parts = [dataclasses.asdict(each) | {"place": _place(each.place)} for each in unseen]
         answer = {"users": lists} if every_user else lists[""]
         print(json.dumps(answer | {"not_compared": parts}))
-    elif form == "sarif":
-        grants = [(name, each, after) for name, found, after in changes for each in found.added]
-        print(json.dumps(sarif_of_grants(grants, new, rows), indent=2))
-    elif form == "junit":
-        cases = [
-            Case(str(new), " ".join(filter(None, (name, str(each)))), f"new: {each.witness}")
-            for name, found, _ in changes
-            for each in found.added
-        ]
-        cases += [Case(each.file, each.message, each.message) for each in rows]
-        print(junit("subtrie acl diff", cases or [Case(str(new), "no new access")]))
-    elif form == "markdown":
-        print(markdown(changes, Path(new).name, rows), end="")
-    else:
+    elif form == MARKDOWN:
+        print(changes_markdown(changes, Path(new).name, rows), end="")
+    elif form == TEXT:
         _text(changes, rows)
+    else:
+        found = [*new_access(changes, new), *rows]
+        passed = () if found else [Passed(str(new), "no new access")]
+        print_findings(form, "subtrie acl diff", found, passed=passed)
     if unseen:
         raise SystemExit(2)
     raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)
@@ -147,23 +132,20 @@ def _renamed(old: tuple[str, Permissions], new: tuple[str, Permissions]) -> list
     return [Uncompared("name of the user", "changed", before, after, place=permissions.place)]
 
 
-def _of_broker(change: _Change) -> Iterator[Uncompared]:
+def _of_broker(change: Change) -> Iterator[Uncompared]:
     """The subscriptions on which the sets of subjects do not tell what a broker does."""
     whose = f"{change.user}: " if change.user else ""
     for each in change.diff.broker:
-        part = f"{whose}subscribe {each}{_queue(each)}, which a broker may take only now"
+        part = f"{whose}subscribe {each}{queue_text(each)}, which a broker may take only now"
         yield Uncompared(part, "not seen", user=change.user or None, place=change.after.place)
 
 
-def _row(part: Uncompared, file: Path) -> Row:
-    """A part as a row of a report: in NEW, as code hosts show nothing of OLD."""
+def _row(part: Uncompared, file: Path) -> Finding:
+    """A part as a finding: in NEW, as code hosts show nothing of OLD."""
     message, place = f"not compared: {part}", part.place
-    if place is None:
-        return Row("not-compared", "error", message, str(file))
-    if part.change == "removed":
-        message = f"{message} (was at {place.file}:{place.line})"
-        return Row("not-compared", "error", message, str(file))
-    return Row("not-compared", "error", message, *place)
+    if place is not None and part.change == "removed":
+        message, place = f"{message} (was at {place.file}:{place.line})", None
+    return Finding.at(place or str(file), "not-compared", "error", message)
 
 
 def _place(place: Place | None) -> dict[str, Any] | None:
@@ -177,7 +159,7 @@ def _alone(users: dict[str, Permissions]) -> dict[str, Permissions]:
 
 def _of_each(
     before: dict[str, Permissions], after: dict[str, Permissions], microbus: bool
-) -> list[_Change]:
+) -> list[Change]:
     """The change for each user; a new one had no permissions, a removed one has none."""
     if ("" in before) != ("" in after):
         raise BadFile("one file has one user, the other several: select one with --user")
@@ -185,7 +167,7 @@ def _of_each(
     changes = []
     for name in dict.fromkeys([*after, *before]):
         one, other = before.get(name, nothing), after.get(name, nothing)
-        changes.append(_Change(name, one.diff(other, microbus=microbus), other))
+        changes.append(Change(name, one.diff(other, microbus=microbus), other))
     return changes
 
 
@@ -199,28 +181,14 @@ def _rows(found: Diff) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _text(changes: list[_Change], not_compared: list[Row]) -> None:
+def _text(changes: list[Change], not_compared: list[Finding]) -> None:
     lines: list[Text] = []
     for name, found, _ in changes:
         if name and found:
-            lines.append(Text(line_of_output(f"{printable(name)}:"), "bold"))
-        for sign, colour, grants in (("+", "red", found.added), ("-", "green", found.removed)):
-            for grant in grants:
-                danger = (" danger", "red bold") if grant.danger else ""
-                lines.append(
-                    Text.assemble(
-                        (sign, colour),
-                        f" {printable(str(grant))}",
-                        danger,
-                        (f"  example: {printable(grant.witness)}{_queue(grant.witness)}", "dim"),
-                    )
-                )
+            lines.append(Text(file_first(f"{printable(name)}:"), "bold"))
+        lines += change_lines(found)
     for row in not_compared:
-        line = line_of_output(printable(f"{row.place}: {row.message}"))
+        line = file_first(printable(f"{row.place}: {row.message}"))
         lines.append(Text.assemble(("?", "yellow"), f" {line}"))
     # One call: each takes as long as a comparison of two users.
     console().print(Text("\n").join(lines) if lines else "[green]✓[/] no difference")
-
-
-def _queue(witness: Witness) -> str:
-    return f" in queue {printable(witness.queue)}" if witness.queue else ""

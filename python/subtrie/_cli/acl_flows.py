@@ -10,15 +10,15 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
+from .._findings.junit import Passed
 from ..acl import Deployment
 from ..acl._extent import extent
 from ..acl._flows import Flow
 from ..acl._link import Link
-from .junit import Case
+from .output_formats import TEXT, by_format, print_findings, print_lines
 from .permission_files import SOURCE, bad_file
-from .report_forms import TEXT, by_format, print_report
-from .sarif import Row
-from .stream import console, line_of_output, printable
+from .stream import console, printable
 
 _LEVELS = {"unused-import": "warning", "no-authorization": "warning"}
 _KINDS = {
@@ -63,32 +63,36 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
         table += [(each.rule, each.place, "", each.message, "", "", "") for each in rows]
         headings = ("kind", "from", "to", "published", "received", "senders", "receivers")
         passed = [
-            Case(str(sources[0]), f"{each.kind} {each.source} to {each.target}: {each.published}")
+            Passed(str(sources[0]), f"{each.kind} {each.source} to {each.target}: {each.published}")
             for each in crossing
         ]
-        print_report(form, "subtrie acl flows", rows, objects, (headings, table), passed)
+        print_findings(
+            form, "subtrie acl flows", rows,
+            objects=objects, table=(headings, table), passed=passed,
+        )  # fmt: skip
     if deployment.unseen or any(each.undetermined for each in crossing):
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
 
-def _rows(deployment: Deployment, file: str) -> Iterator[Row]:
+def _rows(deployment: Deployment, file: str) -> Iterator[Finding]:
     for each in deployment.unused():
         level = _LEVELS.get(each.code, "note")
-        yield Row(each.code, level, f"{each.account}: {each.message}", each.file or file, each.line)
+        message = f"{each.account}: {each.message}"
+        yield Finding(each.code, level, message, file=each.file or file, line=each.line)
     for message in deployment.ignored:
-        yield Row("ignored", "warning", message, file)
+        yield Finding.at(file, "ignored", "warning", message)
     for message in deployment.unverified:
-        yield Row("not-verified", "note", f"{message} is not verified", file)
+        yield Finding.at(file, "not-verified", "note", f"{message} is not verified")
     for message in deployment.unseen:
-        yield Row("not-seen", "error", message, file)
+        yield Finding.at(file, "not-seen", "error", message)
     for name, user in deployment.users.items():
         if user.anonymous:
             sent, taken = (extent(user, verb) for verb in ("publish", "subscribe"))
             who = f"a connection without credentials is {name}"
             level = _LEVELS.get(user.anonymous, "note")
             message = f"{who}: it may publish {sent} and subscribe to {taken}"
-            yield Row(user.anonymous, level, message, file)
+            yield Finding.at(file, user.anonymous, level, message)
 
 
 def _object(deployment: Deployment, flow: Flow) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def _object(deployment: Deployment, flow: Flow) -> dict[str, Any]:
     return {**row, **users, "undetermined": flow.undetermined}
 
 
-def _objects(deployment: Deployment, rows: list[Row]) -> Iterator[dict[str, Any]]:
+def _objects(deployment: Deployment, rows: list[Finding]) -> Iterator[dict[str, Any]]:
     for link in deployment.links:
         row = {"kind": link.kind, "name": link.name, "account": link.account}
         sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
@@ -125,7 +129,7 @@ def _receivers(deployment: Deployment, flow: Flow) -> str:
     return _names(deployment, flow.receivers, flow, flow.target)
 
 
-def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> None:
+def _print(deployment: Deployment, crossing: list[Flow], rows: list[Finding]) -> None:
     screen = console()
     if not (crossing or deployment.links or rows):
         screen.print(
@@ -146,10 +150,7 @@ def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> Non
                 screen.print(Text(f"  {what}: {printable(users)}", "dim"))
     for link in deployment.links:
         screen.print(Text(printable(_linked(link))))
-    for each in rows:
-        line = f"{each.place}: {each.rule}: {each.message}"
-        colour = {"error": "red", "warning": "yellow"}.get(each.level, "")
-        screen.print(Text(line_of_output(printable(line)), colour))
+    print_lines(rows)
 
 
 def _linked(link: Link) -> str:

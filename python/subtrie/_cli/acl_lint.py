@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections import Counter
 from pathlib import Path
 
 import click
 from rich.text import Text
 
-from ..acl import LINT_RULES, Finding
+from .._findings.finding import Finding
+from .._findings.junit import Passed
+from .._findings.sarif import fingerprint
+from ..acl import LINT_RULES
 from ..acl._microbus import about_microbus
-from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
-from .markdown import code
+from .output_formats import JSON, MARKDOWN, TEXT, by_format, formats, print_findings
 from .permission_files import FILE, SOURCE, BadFile, UserSelection, by_plane, every_user, of_user
-from .report_forms import JSON, MARKDOWN, TEXT, by_format, formats, print_report
-from .sarif import fingerprint, sarif_of_findings
-from .stream import console, line_of_output, print_json, printable
-
-_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+from .stream import console, printable
 
 
 class _RuleCodes(click.ParamType):  # type: ignore[type-arg]
@@ -88,17 +84,9 @@ def lint(
         write_baseline(new_baseline, findings)
         click.echo(f"{printable(str(new_baseline))}: {len(findings)} findings", err=True)
         return
-    if form == "sarif":
-        print(json.dumps(sarif_of_findings(findings), indent=2))
-    elif form == "json":
-        for finding in findings:
-            print_json(dataclasses.asdict(finding))
-    elif form == "junit":
-        print(junit("subtrie acl lint", _cases(files, findings)))
-    elif form == "markdown":
-        print(_markdown(findings), end="")
-    else:
-        _print(findings)
+    clean = sorted({str(file) for file in files} - {each.file for each in findings})
+    passed = [Passed(file, "no findings") for file in clean]
+    print_findings(form, "subtrie acl lint", findings, passed=passed)
     if any(each.rule == "not-determined" for each in findings):
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
@@ -128,52 +116,6 @@ def _of_file(
     return found
 
 
-def _place(each: Finding) -> str:
-    numbers = (each.line, each.column) if each.line else ()
-    return ":".join([str(each.file), *(str(number) for number in numbers if number)])
-
-
-def _count(findings: list[Finding]) -> str:
-    levels = Counter(each.level for each in findings)
-    parts = [
-        f"{number} {level}{'s' * (number > 1)}" for level in _COLOURS if (number := levels[level])
-    ]
-    return f"{len(findings)} finding{'s' * (len(findings) > 1)}: {', '.join(parts)}"
-
-
-def _print(findings: list[Finding]) -> None:
-    screen = console()
-    for each in findings:
-        example = f"  example: {each.witness}" if each.witness else ""
-        line = Text.assemble(
-            line_of_output(printable(_place(each))), ": ",
-            (each.level, _COLOURS[each.level]), f" {each.rule}: ",
-            printable(each.message), (printable(example), "dim"),
-        )  # fmt: skip
-        screen.print(line)
-    screen.print(Text(_count(findings)) if findings else "[green]✓[/] no findings")
-
-
-def _markdown(findings: list[Finding]) -> str:
-    if not findings:
-        return "No findings.\n"
-    lines = ["| place | level | rule | finding | example |", "|---|---|---|---|---|"]
-    for each in findings:
-        example = code(each.witness) if each.witness else ""
-        row = (code(_place(each)), each.level, each.rule, code(each.message), example)
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join([*lines, "", _count(findings), ""])
-
-
-def _cases(files: tuple[Path, ...], findings: list[Finding]) -> list[Case]:
-    found = [
-        Case(_place(each), f"{each.rule}: {each.message}", f"{each.level}: {each.message}")
-        for each in findings
-    ]
-    clean = {str(file) for file in files} - {each.file for each in findings}
-    return found + [Case(name, "no findings") for name in sorted(clean)]
-
-
 @click.command()
 @click.argument("name", metavar="[CODE]", required=False)
 @formats((TEXT, JSON, MARKDOWN))
@@ -192,7 +134,7 @@ def rule(name: str | None, form: str) -> None:
         fields = chosen[0]._fields
         cells = [[str(getattr(each, field)) for field in fields] for each in chosen]
         objects = (each._asdict() for each in chosen)
-        print_report(form, "subtrie acl rule", (), objects, (fields, cells))
+        print_findings(form, "subtrie acl rule", (), objects=objects, table=(fields, cells))
         return
     screen = console()
     for each in chosen:

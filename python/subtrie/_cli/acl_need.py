@@ -9,6 +9,7 @@ from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
 from .._nats.reserved_subjects import INBOX
 from ..acl._jetstream.load import load_streams
 from ..acl._jetstream.need import (
@@ -21,9 +22,8 @@ from ..acl._jetstream.need import (
     stream_of,
 )
 from ..acl._jetstream.streams import Stream
+from .output_formats import FORMS, JSON, TEXT, formats, print_findings
 from .permission_files import SOURCE, BadFile, bad_file
-from .report_forms import FORMS, JSON, TEXT, formats, print_report
-from .sarif import Row
 from .stream import console, printable
 
 
@@ -81,10 +81,12 @@ def need(
     elif form == TEXT:
         _print(found)
     else:
-        rows = [Row("entry", "note", f"{verb} {entry}: {why}", target) for verb, entry, why in
-                _cells(found)]  # fmt: skip
+        rows = [
+            Finding.at(target, "entry", "note", f"{verb} {entry}: {why}")
+            for verb, entry, why in _cells(found)
+        ]
         table = (("list", "entry", "for"), _cells(found))
-        print_report(form, "subtrie acl need", rows, (), table)
+        print_findings(form, "subtrie acl need", rows, table=table)
 
 
 def _stream(

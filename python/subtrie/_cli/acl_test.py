@@ -12,13 +12,13 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
+from .._findings.junit import Passed
 from ..acl import Decision, Permissions, decided
 from ..acl._load.files import read_text
 from .anonymous import with_reason
-from .junit import Case
+from .output_formats import TEXT, by_format, print_findings
 from .permission_files import FILE, SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
-from .report_forms import TEXT, by_format, print_report
-from .sarif import Row
 from .stream import console, in_words_of_the_command, printable
 
 
@@ -85,15 +85,19 @@ def test(
     else:
         name = str(expected)
         rows = [
-            Row("unexpected", "error", f"{e.text}: {e.decision.explanation}", name, e.line)
+            Finding("unexpected", "error", f"{e.text}: {e.decision.explanation}",
+                    file=name, line=e.line)
             for e in failed
-        ]
-        passed = [Case(f"{name}:{e.line}", e.text) for e in asked if e.right]
+        ]  # fmt: skip
+        passed = [Passed(f"{name}:{e.line}", e.text) for e in asked if e.right]
         headings = ("line", "expectation", "as expected", "why")
         cells = (
             (str(e.line), e.text, "yes" if e.right else "no", e.decision.explanation) for e in asked
         )
-        print_report(form, "subtrie acl test", rows, map(_object, asked), (headings, cells), passed)
+        print_findings(
+            form, "subtrie acl test", rows,
+            objects=map(_object, asked), table=(headings, cells), passed=passed,
+        )  # fmt: skip
     raise SystemExit(1 if failed else 0)
 
 

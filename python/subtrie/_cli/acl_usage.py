@@ -12,13 +12,13 @@ import click
 
 from .._core import engine
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
 from ..acl import Permissions, Traffic, narrowed
 from ..acl._narrowing import Narrowing
 from ..acl._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
+from .output_formats import TEXT, by_format, print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
-from .report_forms import TEXT, by_format, print_report
-from .sarif import Row
-from .usage_forms import AS, print_as, print_usage
+from .proposal_formats import AS, print_as, print_usage
 from .usage_traffic import read_traffic
 
 _SHOWN_USERS = 5
@@ -123,9 +123,7 @@ def usage(
         print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
     else:
         objects = (each for answer in answers for each in _objects(answer))
-        headings = ("place", "level", "rule", "finding")
-        table = [(each.place, each.level, each.rule, each.message) for each in rows]
-        print_report(form, "subtrie acl usage", rows, objects, (headings, table))
+        print_findings(form, "subtrie acl usage", rows, objects=objects)
     if unknown:
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
@@ -133,10 +131,10 @@ def usage(
 
 def _users_of_files(
     files: tuple[_Named, ...], selection: UserSelection
-) -> tuple[list[ReviewedUser], list[Row]]:
+) -> tuple[list[ReviewedUser], list[Finding]]:
     """The users of the files, and a row for each whose permissions are not in them."""
     found: dict[str, ReviewedUser] = {}
-    unknown: list[Row] = []
+    unknown: list[Finding] = []
     for named, source in files:
         for label, permissions in selection.load_each(source).items():
             path, _, name = label.rpartition("/")
@@ -151,7 +149,8 @@ def _users_of_files(
             ):  # fmt: skip
                 continue
             if (why := _unusable(permissions)) is not None:
-                unknown.append(Row(why[0], "error", f"{label or name}: {why[1]}", str(source)))
+                message = f"{label or name}: {why[1]}"
+                unknown.append(Finding.at(str(source), why[0], "error", message))
                 continue
             one = ReviewedUser(label or name, account, name, str(source), permissions)
             if name in found:
@@ -215,29 +214,29 @@ def _usage(user: ReviewedUser, traffic: Traffic) -> Usage:
     )
 
 
-def _rows(answer: Usage) -> Iterator[Row]:
+def _rows(answer: Usage) -> Iterator[Finding]:
     user = answer.of
-    place = user.permissions.place
-    own = (user.file,) if place is None else (place.file, place.line, place.column)
+    own = user.permissions.place or user.file
     if not answer.entries:
-        yield Row("unused-user", "warning", f"{user.label}: no traffic of this user", *own)
+        message = f"{user.label}: no traffic of this user"
+        yield Finding.at(own, "unused-user", "warning", message)
     for each in answer.entries:
-        found = user.permissions.sources.get((f"{each.verb}_allow", each.entry))
-        at = own if found is None else (found.file, found.line, found.column)
+        at = user.permissions.sources.get((f"{each.verb}_allow", each.entry)) or own
         what = f"{user.label}: {each.verb} {each.entry}"
         if each.state == "unused":
-            yield Row("unused-rule", "warning", f"{what} was not used", *at)
+            yield Finding.at(at, "unused-rule", "warning", f"{what} was not used")
         elif each.state == "undetermined":
             message = f"{what}: whether it was used is not determined; audit with --rules"
-            yield Row("undetermined", "note", message, *at)
+            yield Finding.at(at, "undetermined", "note", message)
         parts = _parts(answer.proposal, each)
         if parts and each.state != "unused":
-            yield Row("narrower", "note", f"{what}: {', '.join(parts)} allows the traffic", *at)
+            message = f"{what}: {', '.join(parts)} allows the traffic"
+            yield Finding.at(at, "narrower", "note", message)
     for one in answer.refused:
-        yield Row("tried", "warning", _tried(user, one), *own)
+        yield Finding.at(own, "tried", "warning", _tried(user, one))
     for one in answer.uncovered:
         message = f"{user.label}: {one.verb} {one.witness} was accepted {_times(one.count)}"
-        yield Row("not-covered", "warning", f"{message}, and no entry allows it", *own)
+        yield Finding.at(own, "not-covered", "warning", f"{message}, and no entry allows it")
 
 
 def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:

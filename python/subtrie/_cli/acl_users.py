@@ -7,11 +7,11 @@ from typing import Any
 from rich.text import Text
 
 from .._core.duration import readable_duration
+from .._findings.finding import Finding
 from ..acl import Permissions
 from ..acl._microbus import about_microbus
 from .anonymous import anonymity
-from .report_forms import JSON, TEXT, print_report
-from .sarif import Row
+from .output_formats import JSON, TEXT, print_findings
 from .stream import console, print_json, printable
 
 _HEADINGS = (
@@ -38,7 +38,7 @@ def show_users(users: dict[str, Permissions], file: str, plane: str | None, form
     if form != TEXT:
         pairs = zip(users.values(), texts[1:], strict=True)
         notes = [_note(permissions, cells, file) for permissions, cells in pairs]
-        print_report(form, "subtrie acl show", notes, (), (texts[0], texts[1:]))
+        print_findings(form, "subtrie acl show", notes, table=(texts[0], texts[1:]))
         return
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     screen = console()
@@ -50,7 +50,7 @@ def show_users(users: dict[str, Permissions], file: str, plane: str | None, form
             screen.print(Text(printable(f"{name}: {reason}")))
 
 
-def _note(permissions: Permissions, cells: list[str], file: str) -> Row:
+def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:
     name, account, *others = cells
     parts = [
         f"{heading} {text}"
@@ -58,9 +58,8 @@ def _note(permissions: Permissions, cells: list[str], file: str) -> Row:
         if text != "-"
     ]
     label = name if account == "-" else f"{account}/{name}"
-    place = permissions.place
-    at = (file,) if place is None else (place.file, place.line, place.column)
-    return Row("user", "note", f"{label}: {'; '.join(parts)}", *at)
+    message = f"{label}: {'; '.join(parts)}"
+    return Finding.at(permissions.place or file, "user", "note", message, user=label)
 
 
 def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]:

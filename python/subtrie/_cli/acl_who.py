@@ -11,14 +11,14 @@ from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
 from ..acl import Deployment, Permissions
 from ..acl._access import Access, AccessReview, split_question
 from ..acl._entitlement import entitlement
 from ..acl._load.connections import OTHER_USERS, USERS_NOT_GIVEN
 from .anonymous import anonymity
+from .output_formats import TEXT, by_format, print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
-from .report_forms import TEXT, by_format, print_report
-from .sarif import Row
 from .stream import console, printable
 
 #: The rule and the level of a row, by whether the user may.
@@ -69,13 +69,15 @@ def who(
     if form == TEXT:
         _print(found, question, verb)
     else:
-        rows = [Row(*_KINDS[each["allowed"]], _sentence(each), each["file"]) for each in found]
+        rows = [
+            Finding.at(each["file"], *_KINDS[each["allowed"]], _sentence(each)) for each in found
+        ]
         headings = ("account", "user", "rule", "example", "known as")
         table = (
             (e["account"] or "", e["user"] or e["file"], e["rule"], e["witness"] or "",
              e["known_as"] or "") for e in found
         )  # fmt: skip
-        print_report(form, "subtrie acl who", rows, found, (headings, table))
+        print_findings(form, "subtrie acl who", rows, objects=found, table=(headings, table))
     if any(each["allowed"] is None for each in found):
         raise SystemExit(2)
     raise SystemExit(0 if found else 1)

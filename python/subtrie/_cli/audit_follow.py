@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from .._findings.text import text_line
 from .report import write_report
-from .stream import printable
+from .stream import print_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from ..report import Finding
+    from .._findings.finding import Finding
     from ..spark import Audit, Questions, Selection
 
 #: How often Spark looks for new lines. Each time costs two passes over what is new.
@@ -197,7 +197,7 @@ class _Watcher:
         self._what = what
         self._out = out
         self._version: Any = None
-        self._seen: set[tuple[str, tuple[str, ...]]] = set()
+        self._seen: set[tuple[str, ...]] = set()
         self.result: Audit | None = None
         self.fails = False
 
@@ -220,8 +220,8 @@ class _Watcher:
             return False  # replaced by the next one meanwhile
         self.result, self._version = result, version
         for each in found:
-            if (each.kind, each.key) not in self._seen:
-                self._seen.add((each.kind, each.key))
+            if each.identity not in self._seen:
+                self._seen.add(each.identity)
                 self._print(each)
         return True
 
@@ -235,8 +235,6 @@ class _Watcher:
 
     def _print(self, finding: Finding) -> None:
         if self._what.as_json:
-            print(json.dumps({"finding": asdict(finding)}), flush=True)
-            return
-        witness = printable(finding.witness)
-        title = printable(finding.title)
-        print(f"{finding.severity:6}  {finding.kind}: {title} (such as {witness})", flush=True)
+            print_json({"finding": finding.as_dict()})
+        else:
+            print("".join(text for text, _ in text_line(finding)), flush=True)

@@ -139,7 +139,7 @@ def _print_findings(console: Console, result: Run, rows: int) -> None:
     from ..report._findings import all_findings
 
     found = [
-        {"severity": f.severity, "count": f.count, "finding": f.title, "example": f.witness}
+        {"level": f.level, "count": f.count, "finding": f.message, "example": f.witness}
         for f in all_findings(result)
     ]
     shown = found[:rows] if rows > 0 else found

@@ -12,6 +12,8 @@ import click
 
 from .._core.duration import parse_duration
 from .._core.errors import SubtrieError
+from .._findings.junit import Passed
+from .._findings.text import file_first
 from .._nats.nkey import fresh_seed, holds_seed, seed_in, seed_of
 from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions
@@ -24,17 +26,19 @@ from .gencreds_answers import (
     as_json,
     as_markdown,
     as_nsc,
-    as_sarif,
     as_text,
+    findings,
     unresolved_as_json,
 )
+from .output_formats import JUNIT, SARIF, print_findings
 from .permission_files import bad_file
-from .stream import console, line_of_output, printable
+from .stream import console, printable
 
 #: Units that Go does not have, in seconds.
 _LONG_DURATION = re.compile(r"([0-9]{1,9})([dw])")
 _LONG_UNITS = {"d": 86_400, "w": 604_800}
-_FORMS = ("text", "json", "conf", "nsc", "sarif", "markdown")
+_REPORTS = (SARIF, JUNIT)
+_FORMS = ("text", "json", "conf", "nsc", *_REPORTS, "markdown")
 
 
 class _KeyFile(click.ParamType):  # type: ignore[type-arg]
@@ -105,8 +109,8 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 @click.option("--pin-ids", is_flag=True, help="Allow replies to the ids in the source only.")
 @click.option(
     "--format", "form", type=click.Choice(_FORMS), default="text", show_default=True,
-    help="conf: users for a server configuration; nsc: commands; sarif and markdown: for reviews. "
-    "These four do not write creds.",
+    help="conf: users for a server configuration; nsc: commands; sarif, junit and markdown: for "
+    "reviews. These five do not write creds.",
 )  # fmt: skip
 @click.option("--json", "in_json", is_flag=True, help="The same as --format json.")
 def gencreds(
@@ -152,8 +156,8 @@ def gencreds(
         if any(each.dynamic for each in services) and not allow_dynamic:
             if form == "json":
                 print(unresolved_as_json(services, plane))
-            elif form == "sarif":
-                print(as_sarif(services, [], source))
+            elif form in _REPORTS:
+                print_findings(form, "subtrie gencreds", findings(services, [], source))
             _report_unresolved(services)
             raise SystemExit(1)
         needs = [
@@ -211,7 +215,7 @@ def _report_unresolved(services: list[Service]) -> None:
         places |= dict.fromkeys(service.dynamic)
     for each in sorted(places, key=lambda each: (each.file, each.line)):
         line = printable(f"{each.file}:{each.line}: {each.message}")
-        print(line_of_output(line), file=sys.stderr)
+        print(file_first(line), file=sys.stderr)
     print(
         f"subtrie: {len(places)} unresolved in the source: use constants, declare them in "
         "pyproject.toml, or pass --allow-dynamic",
@@ -289,8 +293,11 @@ def _answer(
         print(as_conf(needs), end="")
     elif form == "nsc":
         print(as_nsc(needs, expires), end="")
-    elif form == "sarif":
-        print(as_sarif([each.service for each in needs], needs, source))
+    elif form in _REPORTS:
+        found = findings([each.service for each in needs], needs, source)
+        same = [each for each in needs if not (each.changes and each.changes.added)]
+        passed = [Passed(str(each.file), f"{each.host}: no new access") for each in same]
+        print_findings(form, "subtrie gencreds", found, passed=passed)
     elif form == "markdown":
         print(as_markdown(needs, source), end="")
     else:

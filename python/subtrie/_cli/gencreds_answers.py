@@ -12,12 +12,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from .._core.printable import code
+from .._findings.finding import Finding, Place
 from ..acl import Diff, Permissions
-from ..acl._place import Place
 from ..gencreds import Plan, Service
-from .markdown import code, markdown
+from .acl_changes import Change, changes_markdown, new_access
 from .nsc import nsc_command, nsc_entry
-from .sarif import sarif_of_source
 from .stream import printable
 
 _LISTS = (("publish", "publish_allow"), ("subscribe", "subscribe_allow"))
@@ -138,29 +138,36 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
     }
 
 
-def as_sarif(services: Sequence[Service], needs: Sequence[Need], source: Path) -> str:
-    """Return a SARIF report: unresolved calls, and rules that the existing creds do not grant.
+def findings(services: Sequence[Service], needs: Sequence[Need], source: Path) -> list[Finding]:
+    """Return unresolved calls, notes, and rules that the existing creds do not grant.
 
     Args:
         services: all services.
         needs: those whose rules are known.
         source: the source tree.
     """
-    grants = [
-        (need.host, grant, need.permissions)
-        for need in needs
-        for grant in (need.changes.added if need.changes else ())
-    ]
-    return json.dumps(sarif_of_source(services, grants, source), indent=2)
+    found: dict[Finding, None] = {}
+    for service in services:
+        for rule, level, those in (
+            ("dynamic", "error", service.dynamic), ("note", "note", service.notes),
+        ):  # fmt: skip
+            for each in those:
+                found[Finding(rule, level, each.message, file=each.file, line=each.line)] = None
+    return [*found, *new_access(_changes(needs), source)]
+
+
+def _changes(needs: Sequence[Need]) -> list[Change]:
+    found = ((need.host, need.changes, need.permissions) for need in needs)
+    return [Change(host, diff, after) for host, diff, after in found if diff]
 
 
 def as_markdown(needs: Sequence[Need], source: Path) -> str:
     """Return Markdown for a review comment: rules added to and removed from the existing creds."""
-    changed = [(need.host, need.changes, need.permissions) for need in needs if need.changes]
+    changed = _changes(needs)
     same = [need.host for need in needs if need.changes is not None and not need.changes]
     fresh = [need.host for need in needs if need.changes is None]
     title = f"### Permissions of {code(source.name)}\n\n"
-    text = markdown(changed, source.name) if changed else title
+    text = changes_markdown(changed, source.name) if changed else title
     for title, hosts in (("Unchanged", same), ("No creds to compare with", fresh)):
         if hosts:
             text += f"{title}: {', '.join(map(code, hosts))}.\n\n"

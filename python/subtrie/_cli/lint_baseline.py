@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from ..acl import LINT_RULES, Finding
+from .._findings.finding import Finding
+from .._findings.sarif import fingerprint
+from ..acl import LINT_RULES
 from ..acl._load.files import read_text
-from .sarif import fingerprint
 from .stream import printable
 
 _COMMENT = re.compile(r"(?:#|//)[ \t]*subtrie:[ \t]*ignore\[([^\]\n]*)\]")

@@ -12,12 +12,13 @@ import click
 
 from .._core.errors import SubtrieError
 from .._core.file_errors import other_mistakes
+from .._findings.text import file_first
 from ..acl import Decision, Deployment, Permissions
 from ..acl._load import holds_one_user
 from ..acl._load.deployments import is_address
 from ..acl._load.files import STANDARD_INPUT
 from ..acl._mapped import may_publish
-from .stream import in_words_of_the_command, line_of_output, printable
+from .stream import in_words_of_the_command, printable
 
 #: How the formats of a permissions file are named in help texts.
 FORMATS = (
@@ -49,7 +50,7 @@ class BadFile(click.ClickException):
 
     def format_message(self) -> str:
         """Return the message with control characters escaped."""
-        return "\n".join(line_of_output(printable(each)) for each in self.message.split("\n"))
+        return "\n".join(file_first(printable(each)) for each in self.message.split("\n"))
 
 
 class _PermissionSource(click.ParamType):  # type: ignore[type-arg]

@@ -61,14 +61,6 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=True), flush=True)
 
 
-def line_of_output(text: str) -> str:
-    """Return a line that begins with the name of a file, so that it is not a runner's command.
-
-    A line that begins with ``::`` is a command to the runner of a GitHub Action.
-    """
-    return f"./{text}" if text.lstrip().startswith("::") else text
-
-
 #: The numbers of the styles in escape sequences (ECMA-48, SGR).
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from .._core.errors import SubtrieError
+from .._findings.finding import Finding
+from .._findings.junit import Passed
 from ..acl import Decision, Permissions, decided
 from ..acl._load.files import STANDARD_INPUT
 from .anonymous import with_reason
-from .junit import Case
+from .output_formats import JSON, TEXT, by_format, print_findings
 from .permission_files import FORMATS, SOURCE, UserSelection, by_model, every_user, of_user
-from .report_forms import JSON, TEXT, by_format, print_report
-from .sarif import Row
 from .stream import (
     error_fields,
     in_words_of_the_command,
@@ -119,12 +119,12 @@ def _report(
         because = str(said) if isinstance(said, SubtrieError) else said.explanation
         asked = f"{name}: {verb} {text}" if name else f"{verb} {text}"
         if allowed:
-            passed.append(Case(file, asked))
+            passed.append(Passed(file, asked))
         else:
-            rows.append(Row("refused", "error", f"{asked}: {because}", file))
+            rows.append(Finding.at(file, "refused", "error", f"{asked}: {because}"))
         cells.append((name, text, "yes" if allowed else "no", because))
     table = (("user", verb, "allowed", "why"), cells)
-    print_report(form, "subtrie why", rows, (), table, passed)
+    print_findings(form, "subtrie why", rows, table=table, passed=passed)
 
 
 def _say(text: str, name: str, said: Decision | SubtrieError) -> None:

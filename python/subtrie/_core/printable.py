@@ -6,6 +6,11 @@ import re
 
 #: Characters that Markdown or HTML may read as markup, links or mentions, also within ``<code>``.
 _MARKUP = re.compile(r"[&<>|`*_\[\]()!@#~:\\]")
+#: An underscore within a word is never emphasis; escaping it makes prose unreadable.
+_WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])")
+#: Text without a character that could end a code span or a cell, begin a link or be a mention: the
+#: wildcards and the underscores of subjects are none.
+_SPAN = re.compile(r"[^&<|`\[\]()!@#~:\\ ](?:[^&<|`\[\]()!@#~:\\]*[^&<|`\[\]()!@#~:\\ ])?")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -22,13 +27,19 @@ def shortened(text: str, most: int = 48) -> str:
 
 
 def code(text: str) -> str:
-    """Return a subject as inline code, with Markdown and HTML characters escaped."""
-    return f"<code>{escaped(text)}</code>"
+    """Return a subject as inline code, in which nothing is markup, a link or a mention.
+
+    A code span, so that a terminal and a diff show the subject as it is; text with other
+    characters of Markdown than ``*``, ``_`` and ``>`` is an HTML element, where they are escaped.
+    """
+    shown = printable(text)
+    return f"`{shown}`" if _SPAN.fullmatch(shown) else f"<code>{escaped(text)}</code>"
 
 
 def escaped(text: str) -> str:
     """Return text for Markdown, with the characters of Markdown and HTML escaped."""
-    return _MARKUP.sub(_entity, printable(text))
+    words = _WITHIN_WORD.split(printable(text))
+    return "_".join(_MARKUP.sub(_entity, each) for each in words)
 
 
 def _entity(found: re.Match[str]) -> str:

@@ -4,12 +4,12 @@ Importing this package imports nothing optional.
 """
 
 from .._core.public_names import publish
+from .._findings.finding import Finding
 from ._both_models import decided
 from ._comparison import Comparison, Diff, Grant, Witness
 from ._decision import Decision
 from ._delivery import Delivery
 from ._deployment import Deployment
-from ._lint import Finding
 from ._lint_rules import LINT_RULES
 from ._narrowing import narrowed
 from ._permissions import Permissions

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .._core import engine
 from .._core.ports import DANGER as DANGER_PORT
 from .._core.subject import Subject
+from .._findings.finding import LEVELS, Finding
 from .._nats.jwt import utc_text
 from .._nats.limits import CONTROL_LINE
 from .._nats.reserved_subjects import INBOX
@@ -25,35 +26,6 @@ _AROUND = 140 + 288
 #: Most entries of a verb that are compared with one another: the time is quadratic in them, and
 #: takes about two seconds for this number.
 MOST_COMPARED = 1000
-
-_ORDER = {"error": 0, "warning": 1, "note": 2}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
-    """One finding of a lint.
-
-    Attributes:
-        rule: the lint rule.
-        level: ``error``, ``warning`` or ``note``.
-        message: what was found.
-        witness: a subject that shows it; None without one.
-        file: the file that holds the entry; None if it was not read from a file.
-        line: its line.
-        column: the column in which it begins.
-        list: the list of the entry, as ``publish_allow``; None if it is not about one entry.
-        entry: the entry.
-    """
-
-    rule: str
-    level: str
-    message: str
-    witness: Subject | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    list: str | None = None
-    entry: str | None = None
 
 
 def lint(permissions: RuleSets, microbus: bool) -> list[Finding]:
@@ -76,7 +48,7 @@ def lint(permissions: RuleSets, microbus: bool) -> list[Finding]:
         found = [
             each if each.file else dataclasses.replace(each, **place._asdict()) for each in found
         ]
-    return sorted(found, key=lambda each: _ORDER[each.level])
+    return sorted(found, key=lambda each: LEVELS.index(each.level))
 
 
 def _finding(

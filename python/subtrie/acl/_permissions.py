@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from .._core.errors import refusal
+from .._findings.finding import Finding
 from . import _broker_model as broker
 from . import _comparison as comparison
 from . import _strict_model as strict
 from ._broker_difference import newly_accepted
 from ._decision import BROKER, STRICT, Decision, undetermined
 from ._dump import dump
-from ._lint import Finding, lint
+from ._lint import lint
 from ._load import load, load_all
 from ._load.loaded import LoadedPermissions
 from ._microbus import about_microbus

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from .._core import engine as _engine
 from .._core.rule_engine import RuleEngine
+from .._findings.finding import Place
 from .._nats.jwt import Validity
-from ._place import Place
 from ._response_limit import ResponseLimit
 from ._rule_entry import checked_entries
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .._core.file_errors import file_error
+from .._findings.finding import Place
 from ._load.files import STANDARD_INPUT
 from ._load.settings import Setting, Settings, load_settings
-from ._place import Place
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from .._core.errors import refusal
 from .._core.file_errors import file_error
 from .._core.ports import CONTROL, DANGER
 from .._core.rule_engine import RuleEngine
+from .._findings.finding import Place
 from ..acl import Permissions
-from ..acl._place import Place
 from ._service import EndpointUse, RawSubject, Service
 
 #: A placeholder for the host while a pattern is built; a wildcard replaces it.

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 
 from .._core.public_names import publish
-from ._content import Finding, Report
+from .._findings.finding import Finding
+from ._content import Report
 from ._html import to_html
 from ._markdown import to_markdown
 from ._read import read_report

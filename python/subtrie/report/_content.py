@@ -5,39 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .._findings.finding import Finding
+
 #: The version of the content; it changes when a field is renamed, removed or means something else.
-REPORT_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong, with one example.
-
-    Attributes:
-        kind: The table that it is from.
-        severity: ``high``, ``medium`` or ``low``.
-        title: What is wrong, in one line.
-        detail: What it means and what would work.
-        count: How many messages or subscriptions.
-        rows: How many rows of the table.
-        witness: A subject, pattern or name.
-        first: When it was first seen; None if the table does not record it.
-        last: When it was last seen.
-        command: A command that shows the lines of the log it is from.
-        key: What its rows have in common; no two findings of a kind have the same.
-    """
-
-    kind: str
-    severity: str
-    title: str
-    detail: str
-    count: int
-    rows: int
-    witness: str
-    first: str | None
-    last: str | None
-    command: str
-    key: tuple[str, ...] = ()
+REPORT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -116,4 +87,5 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the content as values that JSON has."""
-        return {"schema": REPORT_VERSION, **asdict(self)}
+        findings = [each.as_dict() for each in self.findings]
+        return {"schema": REPORT_VERSION, **asdict(self), "findings": findings}

@@ -1,4 +1,4 @@
-"""The findings of a run: rows of its tables, grouped, with a severity and an example of each."""
+"""The findings of a run: rows of its tables, grouped, with a level and an example of each."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
+from .._findings.finding import LEVELS, Finding
 from ..audit._results.row_lines import key_text
 from ..audit._schema import TABLE_KEYS
-from ._content import Finding
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
 
-SEVERITIES = ("high", "medium", "low")
 #: Findings beyond this are counted and not shown: a list of hundreds is not read.
 MOST_FINDINGS = 60
 #: Titles are one or two lines; the example of a finding has all of it.
 _TITLE = 160
-#: The subscribed patterns that a subject without a subscriber is compared with.
+#: The subscribed patterns that a subject without a subscriber is compared with, and the spoofed
+#: subjects that violations are compared with.
 _COMPARED = 2_000
+#: The columns that name whom a row is about; the first that a table has.
+_USERS = ("who", "identity", "service", "publisher")
 _Row = dict[str, Any]
 
 
@@ -37,9 +39,10 @@ class _FindingRule:
         group: The columns by which rows are one finding.
         counted: The column that is added up; None counts rows.
         witness: The column of the example.
-        severity: The severity of a group, from its rows added up.
+        level: The level of a group, from its rows added up.
         title: One line on a group, from its largest row.
-        detail: What it means.
+        why: What it means; empty if the title says so.
+        instead: What would work, by the largest row of a group.
         wanted: Whether a row is a finding at all.
         added: Columns by which rows of several periods are added up before they are judged.
     """
@@ -48,15 +51,16 @@ class _FindingRule:
     group: tuple[str, ...]
     counted: str | None
     witness: str
-    severity: Callable[[_Row], str]
+    level: Callable[[_Row], str]
     title: Callable[[_Row], str]
-    detail: str
+    why: str
+    instead: Callable[[_Row], str]
     wanted: Callable[[_Row], bool] = lambda row: True
     added: tuple[str, ...] = ()
 
 
-def _always(severity: str) -> Callable[[_Row], str]:
-    return lambda row: severity
+def _always(text: str) -> Callable[[_Row], str]:
+    return lambda row: text
 
 
 def _undelivered_title(row: _Row) -> str:
@@ -71,41 +75,56 @@ def _undelivered_title(row: _Row) -> str:
     return f"No subscriber: {shortened(ours[0])}, where the nearest pattern has {theirs[0]}"
 
 
+def _undelivered_advice(row: _Row) -> str:
+    if row["subscription_inactive"]:
+        return (
+            "Find out when the subscriber was gone: subtrie audit --subject has it in the table "
+            "history."
+        )
+    return (
+        "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
+        "endpoint does not exist."
+    )
+
+
 _RULES = (
     _FindingRule(
         "spoofed",
         ("who", "claimed"),
         "count",
         "subject",
-        lambda row: "high" if row["accepted"] else "medium",
+        lambda row: "error" if row["accepted"] else "warning",
         lambda row: (
             f"{row['who']} sent as {row['claimed']}"
             + (f"; the broker accepted {row['accepted']}" if row["accepted"] else "; all refused")
         ),
-        "Give each service its own user, whose publish rules name it as the source.",
+        "",
+        _always("Give each service its own user, whose publish rules name it as the source."),
     ),
     _FindingRule(
         "claimed_users",
         ("who", "claimed"),
         "count",
         "claimed",
-        _always("high"),
+        _always("error"),
         lambda row: f"{row['who']} claims another user: {row['claimed']}",
         "Its CONNECT names a user beside the credentials that the broker checked. The broker may "
         "print that name before its lines; the audit names the user that was proven.",
+        _always("Let the client name no user beside its credentials."),
     ),
     _FindingRule(
         "violations",
         ("kind", "who", "rule"),
         "count",
         "witness",
-        _always("high"),
+        _always("error"),
         lambda row: (
             f"{row['who']}: the given rules forbid this "
             f"{'subscription' if row['kind'] == 'forbidden_subscription' else 'publish'}, "
             "and the broker accepted it"
         ),
         "The rules in force differ from those that were given, or a rule is missing.",
+        _always("Compare them: subtrie acl diff."),
         # The other kinds have a table of their own.
         lambda row: row["kind"] in ("forbidden", "forbidden_subscription"),
     ),
@@ -114,59 +133,63 @@ _RULES = (
         ("identity", "plane"),
         "count",
         "plane",
-        _always("high"),
+        _always("error"),
         lambda row: f"{row['identity']} of plane {row['home_plane']} published on {row['plane']}",
-        "Permissions should fix the plane of each service.",
+        "",
+        _always("Permissions should fix the plane of each service."),
     ),
     _FindingRule(
         "refused",
         ("who", "kind"),
         "count",
         "subject",
-        _always("medium"),
+        _always("warning"),
         lambda row: f"The broker refused {row['who']}: {row['kind']}",
         "Either the rules lack an entry, or the service does what it should not.",
+        _always(""),
     ),
     _FindingRule(
         "slow_consumers",
         ("who",),
         "count",
         "who",
-        _always("medium"),
+        _always("warning"),
         lambda row: f"{row['who']} reads more slowly than the broker sends to it",
-        "The broker closes such a connection, and messages to it are lost: its handlers block the "
-        "reading, or it needs a queue group.",
+        "The broker closes such a connection, and messages to it are lost.",
+        _always("Keep handlers from blocking the reading, or share the work in a queue group."),
     ),
     _FindingRule(
         "undelivered",
         ("nearest", "differs_at", "subscription_inactive"),
         "count",
         "subject",
-        _always("medium"),
+        _always("warning"),
         _undelivered_title,
-        "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
-        "endpoint does not exist.",
+        "",
+        _undelivered_advice,
     ),
     _FindingRule(
         "malformed",
         ("reason",),
         "count",
         "subject",
-        lambda row: "medium" if row["delivered"] else "low",
+        lambda row: "warning" if row["delivered"] else "note",
         lambda row: (
             f"Not a canonical address: {row['reason']}"
             + (f"; {row['delivered']} were delivered all the same" if row["delivered"] else "")
         ),
-        "Build subjects with the encoder, not by hand.",
+        "",
+        _always("Build subjects with the encoder, not by hand."),
     ),
     _FindingRule(
         "gap",
         ("service", "finding"),
         None,
         "path",
-        lambda row: "medium" if row["finding"] in ("refused", "no rule", "denied") else "low",
+        lambda row: "warning" if row["finding"] in ("refused", "no rule", "denied") else "note",
         lambda row: f"{row['service']} to {row['destination']}: {row['finding']}",
         "The source, the permissions and the traffic differ on this edge.",
+        _always(""),
         lambda row: row["finding"] != "ok",
     ),
     _FindingRule(
@@ -174,9 +197,10 @@ _RULES = (
         ("service",),
         None,
         "rule",
-        _always("low"),
+        _always("note"),
         lambda row: f"{row['service']} has rules that nothing used",
-        "Remove them, or keep them with a reason: each is a right that an intruder has too.",
+        "Each is a right that an intruder has too.",
+        _always("Remove them, or keep them with a reason."),
         lambda row: row["effect"] == "allow" and not row["accepted"] and not row["refused"],
         ("service", "verb", "effect", "rule"),
     ),
@@ -185,9 +209,10 @@ _RULES = (
         ("publisher", "pattern"),
         "undelivered",
         "pattern",
-        _always("medium"),
+        _always("warning"),
         lambda row: f"{row['publisher']} publishes what no subscriber receives",
-        "Compare the subject with the patterns that are subscribed.",
+        "",
+        _always("Compare the subject with the patterns that are subscribed."),
         lambda row: bool(row["undelivered"]),
     ),
     _FindingRule(
@@ -195,9 +220,10 @@ _RULES = (
         (),
         None,
         "pattern",
-        _always("low"),
+        _always("note"),
         lambda row: f"Subscriptions that received no message, such as {row['pattern']}",
         "Nothing that was published matches them: they are misspelled, or not needed.",
+        _always(""),
         lambda row: not row["matched"] and not row["delivered"],
     ),
     _FindingRule(
@@ -205,17 +231,18 @@ _RULES = (
         ("reason",),
         None,
         "text",
-        _always("low"),
+        _always("note"),
         lambda row: f"Lines that could not be read: {row['reason']}",
         "The log was cut, or something else wrote into it.",
+        _always(""),
     ),
 )
 
 
 def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) -> list[Finding]:
-    """Return all findings of a run, by severity and count.
+    """Return all findings of a run, by level and count.
 
-    Memory grows with the number of findings; each table is read once.
+    Memory grows with the number of findings; each table is read once, that of violations twice.
 
     Args:
         result: The result of an audit.
@@ -225,6 +252,7 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
     shown = logs or ("LOG",)
     rules = _without_flows() if has_calls else _with_nearest(result)
+    rules = [_without_spoofed(each, result) for each in rules]
     found = [
         finding
         for rule in rules
@@ -232,7 +260,7 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
             rule, result, lambda table, keys: _command(name, shown, table, keys)
         )
     ]
-    found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.witness))
+    found.sort(key=lambda each: (LEVELS.index(each.level), -(each.count or 0), each.witness or ""))
     return found
 
 
@@ -251,6 +279,17 @@ def _with_nearest(result: Run) -> list[_FindingRule]:
         return f"{told}; the nearest pattern is {nearest}" if equal else told
 
     return [replace(rule, title=title) if rule.table == "flows" else rule for rule in _RULES]
+
+
+def _without_spoofed(rule: _FindingRule, result: Run) -> _FindingRule:
+    """Return a rule that leaves out violations that are findings about a spoofed source."""
+    if rule.table != "violations":
+        return rule
+    rows = (row for row in rows_of(result, rule.table) if row["kind"] == "spoofed")
+    told = {(row["who"], row["subject"]) for row in islice(rows, _COMPARED)}
+    return replace(
+        rule, wanted=lambda row: rule.wanted(row) and (row["who"], row["subject"]) not in told
+    )
 
 
 def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
@@ -277,10 +316,12 @@ def _of_rule(
         row = {**group.largest, **group.sums}
         keys = [group.largest[name] for name in TABLE_KEYS[rule.table]]
         yield Finding(
-            kind=rule.table,
-            severity=rule.severity(row),
-            title=shortened(rule.title(row), _TITLE),
-            detail=rule.detail,
+            rule=rule.table,
+            level=rule.level(row),
+            message=shortened(rule.title(row), _TITLE),
+            user=next((str(row[name]) for name in _USERS if row.get(name)), ""),
+            why=rule.why,
+            instead=rule.instead(row),
             count=group.count,
             rows=group.rows,
             witness=str(row[rule.witness]),

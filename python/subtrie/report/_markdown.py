@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core.printable import code, escaped, printable
+from .._findings.markdown import of_audit, table, when
 from ._content import Column, Report, Section
 
 #: Rows of each table: a reader of Markdown cannot sort or filter, so more are of no use.
@@ -29,20 +30,7 @@ def _lines(report: Report) -> Iterator[str]:
     )
     if report.findings:
         yield from ("## Findings", "")
-        yield from _table(
-            ("severity", "finding", "count", "example", "first", "last"),
-            [
-                (
-                    each.severity,
-                    f"{escaped(each.title)}. {escaped(each.detail)}",
-                    f"{each.count:,}",
-                    code(each.witness),
-                    cell(each.first, "time"),
-                    cell(each.last, "time"),
-                )
-                for each in report.findings
-            ],
-        )
+        yield from (*of_audit(report.findings), "")
         if report.findings_left_out:
             yield from (f"{report.findings_left_out:,} more findings are not shown.", "")
         yield from ("To see the lines of the log:", "")
@@ -81,11 +69,7 @@ def _cells(row: list[Any], columns: tuple[Column, ...]) -> Iterator[tuple[Any, C
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    yield f"| {' | '.join(escaped(each) for each in head)} |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
+    yield from (*table([escaped(each) for each in head], rows), "")
 
 
 def cell(value: Any, kind: str) -> str:
@@ -97,7 +81,7 @@ def cell(value: Any, kind: str) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if kind == "time":
-        return str(value).replace("T", " ").removesuffix("Z")
+        return when(str(value))
     if kind == "share":
         return f"{value:.1%}"
     if kind == "microseconds":

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import Mistakes, file_error, located
-from .._place import Place
+from ..._findings.finding import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .config_keys import keys_of, nanoseconds

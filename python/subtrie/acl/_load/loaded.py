@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..._findings.finding import Place
 from ..._nats.jwt import Validity
 from .._account import Account
-from .._place import Place
 from .._response_limit import ResponseLimit
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..._core.file_errors import file_error
+from ..._findings.finding import Place
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, kind_of_token
-from .._place import Place
 from .config_accounts import jetstream_enabled
 from .config_keys import top_level
 from .config_links import address_of

@@ -33,15 +33,15 @@
 
   function finding(each) {
     const times = page.span(each.first, each.last);
-    return h("li", {}, h("details", { class: `finding ${each.severity}` },
+    return h("li", {}, h("details", { class: `finding ${each.level}` },
       h("summary", {},
-        h("span", { class: "severity" }, each.severity),
-        h("span", { class: "what" }, h("strong", {}, page.printable(each.title)), " ", page.subject(page.cut(each.witness, 120))),
+        h("span", { class: "level" }, each.level),
+        h("span", { class: "what" }, h("strong", {}, page.printable(each.message)), " ", page.subject(page.cut(each.witness, 120))),
         h("span", { class: "count" }, page.count(each.count))),
       h("div", { class: "more" },
         each.witness.length > 120 ? h("p", {}, page.subject(each.witness)) : null,
-        h("p", {}, each.detail),
-        h("p", {}, `${page.plural(each.rows, "row")} of the table ${each.kind}. `,
+        h("p", {}, [each.why, each.instead].filter(Boolean).join(" ")),
+        h("p", {}, `${page.plural(each.rows, "row")} of the table ${each.rule}. `,
           times ? `Seen ${times}.` : "The table has no times."),
         h("div", { class: "command" }, h("code", {}, page.printable(each.command)),
           page.copyButton("Copy", () => each.command, "Command")))));

@@ -9,7 +9,7 @@
   function lanes(content) {
     const wrong = content.findings
       .filter((each) => each.first)
-      .map((each) => ({ name: each.title, style: each.severity, first: each.first, last: each.last, count: each.count }));
+      .map((each) => ({ name: each.message, style: each.level, first: each.first, last: each.last, count: each.count }));
     const services = new Map();
     for (const edge of content.edges) {
       if (!edge.first) continue;

@@ -1,26 +1,25 @@
-"""Print the findings and proposals of ``subtrie acl usage``."""
+"""Print the findings and proposals of ``subtrie acl usage``, and what can be copied."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 
 from rich.text import Text
 
+from .._findings.finding import Finding, counted
 from ..acl import Permissions
 from ..acl._narrowing import Narrowing
 from ..gencreds import plan
 from .nsc import edit_user
-from .sarif import Row
-from .stream import console, line_of_output, print_json, printable
+from .output_formats import print_lines
+from .stream import console, print_json, printable
 
 CONFIG, NSC, CREDS = AS = ("config", "nsc", "creds")
-_COLOURS = {"warning": "yellow", "note": "dim"}
 
 
 def print_usage(
-    period: str, rows: Sequence[Row], proposals: Sequence[tuple[str, Narrowing]]
+    period: str, rows: Sequence[Finding], proposals: Sequence[tuple[str, Narrowing]]
 ) -> None:
     """Print the findings, the changes that are proposed, and a count.
 
@@ -31,12 +30,8 @@ def print_usage(
     """
     screen = console()
     screen.print(Text(f"traffic: {period}", "dim"))
-    for each in rows:
-        if each.rule == "narrower":
-            continue  # the proposal shows it
-        place = line_of_output(printable(each.place))
-        level = (each.level, _COLOURS[each.level])
-        screen.print(Text.assemble(place, ": ", level, f" {each.rule}: ", printable(each.message)))
+    shown = [each for each in rows if each.rule != "narrower"]  # the proposal shows it
+    print_lines(shown)
     for label, proposal in proposals:
         screen.print(Text(f"proposal for {printable(label)}:"))
         for sign, colour, entries in (
@@ -44,9 +39,7 @@ def print_usage(
         ):  # fmt: skip
             for verb, entry in entries:
                 screen.print(Text(f"{sign} {verb} {printable(entry)}", colour))
-    levels = Counter(each.level for each in rows if each.rule != "narrower")
-    parts = [f"{n} {level}{'s' * (n > 1)}" for level in _COLOURS if (n := levels[level])]
-    screen.print(Text(", ".join(parts)) if parts else "[green]✓[/] every rule was used")
+    screen.print(Text(counted(shown)) if shown else "[green]✓[/] every rule was used")
 
 
 def print_as(

@@ -1,0 +1,118 @@
+"""The formats in which every verb about permissions answers, and the option that chooses one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+from rich.text import Text
+
+from .._findings.finding import Finding
+from .._findings.junit import Passed, junit
+from .._findings.markdown import code_table, markdown, summary
+from .._findings.sarif import sarif
+from .._findings.text import text_line
+from ..acl import LINT_RULES
+from .stream import console, print_json
+
+TEXT, JSON, MARKDOWN, SARIF, JUNIT = FORMS = ("text", "json", "markdown", "sarif", "junit")
+
+#: What each rule finds, for SARIF.
+RULES = {
+    **{code: rule.summary for code, rule in LINT_RULES.items()},
+    "new-access": "A change grants something new.",
+    "not-compared": "A part that may change who may do what was not compared.",
+    "unexpected": "A decision is not as expected.",
+    "public-export": "Any account may import an export.",
+    "unused-export": "No account imports an export.",
+    "unused-import": "No user can use an import.",
+    "ignored": "The broker ignores something in the input.",
+    "not-verified": "A signature was not verified; install the extra creds.",
+    "not-seen": "The input does not hold an account.",
+    "user": "What a user may do.",
+    "entry": "An entry of a user's lists.",
+    "smallest": "An entry differs in the smallest form.",
+    "may": "A user may do what was asked.",
+    "refused": "A subject is refused.",
+    "unused-rule": "No traffic used an allow entry.",
+    "unused-user": "A user does not occur in the traffic.",
+    "tried": "The broker refused what a user tried.",
+    "not-covered": "The broker accepted what no entry allows.",
+    "narrower": "Narrower entries allow the traffic.",
+    "undetermined": "The traffic does not tell whether an entry is used.",
+    "dynamic": "A call, endpoint or event in the source cannot be determined statically.",
+    "note": "Something in the source needs attention.",
+}
+
+
+def formats(forms: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds ``--format`` and a short option for JSON and for SARIF.
+
+    The command gets the choice as ``form``; the first one is the default.
+    """
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def chosen(*arguments: Any, form: str, short: str | None, **named: Any) -> Any:
+            return command(*arguments, form=short or form, **named)
+
+        with_options: Callable[..., Any] = chosen
+        for each in (SARIF, JSON):
+            if each in forms:
+                with_options = click.option(
+                    f"--{each}", "short", flag_value=each, help=f"The same as --format {each}."
+                )(with_options)
+        choice = click.Choice(forms)
+        return click.option("--format", "form", type=choice, default=forms[0], show_default=True)(
+            with_options
+        )
+
+    return decorated
+
+
+#: For verbs whose answer is a text.
+by_format = formats(FORMS)
+
+
+def print_findings(
+    form: str,
+    suite: str,
+    findings: Sequence[Finding],
+    *,
+    objects: Iterable[dict[str, Any]] | None = None,
+    table: tuple[Sequence[str], Iterable[Sequence[str]]] | None = None,
+    passed: Iterable[Passed] = (),
+    rules: Mapping[str, str] = RULES,
+) -> None:
+    """Print findings in a format.
+
+    Args:
+        form: the format.
+        suite: the command, for JUnit.
+        findings: what was found.
+        objects: the lines of JSON, if they say more than the findings.
+        table: the headings and rows of Markdown, if they say more; texts are escaped here.
+        passed: the test cases of JUnit besides the findings.
+        rules: what each rule finds, for SARIF.
+    """
+    if form == JSON:
+        for each in (found.as_dict() for found in findings) if objects is None else objects:
+            print_json(each)
+    elif form == SARIF:
+        print(sarif(findings, rules))
+    elif form == JUNIT:
+        print(junit(suite, findings, passed))
+    elif form == MARKDOWN:
+        print(markdown(findings) if table is None else code_table(*table), end="")
+    else:
+        print_lines(findings)
+        console().print(Text(summary(findings)) if findings else "[green]✓[/] no findings")
+
+
+def print_lines(findings: Iterable[Finding]) -> None:
+    """Print a line for each finding."""
+    screen = console()
+    for each in findings:
+        screen.print(Text.assemble(*text_line(each)))
