@@ -23,6 +23,29 @@ pub(crate) struct TokenEnds {
     count: usize,
 }
 
+/// Tokens that are all near.
+#[derive(Clone, Copy)]
+pub(crate) struct NearTokens<'a> {
+    starts: &'a [u16; NEAR + 1 + NEAR_SLACK],
+    count: usize,
+}
+
+impl NearTokens<'_> {
+    /// The number of tokens, at least 1.
+    #[inline(always)]
+    pub const fn count(self) -> usize {
+        self.count
+    }
+
+    /// The start and end of the token at a position below the number of tokens.
+    #[inline(always)]
+    pub const fn span(self, position: usize) -> (usize, usize) {
+        let place = position % NEAR; // itself
+        let (start, next) = (self.starts[place], self.starts[place + 1]);
+        (start as usize, (next as usize).wrapping_sub(1))
+    }
+}
+
 impl Default for TokenEnds {
     fn default() -> Self {
         Self {
@@ -101,6 +124,18 @@ impl TokenEnds {
     #[inline]
     pub const fn count(&self) -> usize {
         self.count
+    }
+
+    /// The tokens, if all are near.
+    #[inline(always)]
+    pub const fn near(&self) -> Option<NearTokens<'_>> {
+        if self.near_count == 0 {
+            return None;
+        }
+        Some(NearTokens {
+            starts: &self.near,
+            count: self.near_count,
+        })
     }
 
     /// The start and end of the token at a position, if there is one.

@@ -70,11 +70,11 @@ fn sixteen(text: &[u8], at: usize) -> Option<[u64; 2]> {
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // both halves are wanted
 fn loaded(text: &[u8], at: usize) -> [u64; 2] {
-    // The last sixteen bytes, shifted, need no branch on how many there are.
-    if let Some(last) = text.last_chunk::<16>()
-        && let Some(before) = (16 + at).checked_sub(text.len())
-        && let Some(word) = u128::from_le_bytes(*last).checked_shr(8 * before as u32)
-    {
+    // Where the text ends earlier, its last sixteen bytes, shifted: no branch on how many there are.
+    let begin = at.min(text.len().wrapping_sub(16));
+    if let Some([low, high]) = sixteen(text, begin) {
+        let word = u128::from(low) | u128::from(high) << 64;
+        let word = word >> (8 * (at - begin) as u32 % 128);
         return [word as u64, (word >> 64) as u64];
     }
     [load(text, at), load(text, at + 8)]
@@ -101,13 +101,19 @@ impl TokenHasher {
         if self.strong {
             return self.siphash(text.get(start..end).unwrap_or_default(), position);
         }
+        self.weak(text, start, end, position)
+    }
+
+    /// As [`TokenHasher::token`] of a hasher that is not strong.
+    #[inline(always)]
+    pub fn weak(&self, text: &[u8], start: usize, end: usize, position: usize) -> u64 {
         let length = end.wrapping_sub(start);
         let salt = self.salt(position);
         // Added, not by exclusive or, which bytes of the text could undo.
         let other = self.second.wrapping_add((length as u64).wrapping_mul(REST));
         if length <= 16 {
             // Both halves, with zeros behind the token: no branch on the length.
-            let halves = sixteen(text, start).unwrap_or_else(|| loaded(text, start));
+            let halves = loaded(text, start);
             let [low, high] = MASKS[length];
             return folded_multiply(halves[0] & low ^ salt, halves[1] & high ^ other);
         }

@@ -265,6 +265,15 @@ impl Branch {
         (self.0 >> CODES_SHIFT, (count * near) as usize)
     }
 
+    /// The far position, if the branch is on one.
+    pub const fn far_position(self) -> Option<usize> {
+        if self.is_far() {
+            Some((self.0 >> FAR_POSITION_SHIFT) as usize)
+        } else {
+            None
+        }
+    }
+
     #[inline]
     pub const fn is_far(self) -> bool {
         self.0 >> FAR_SHIFT & 1 == 1

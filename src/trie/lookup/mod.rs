@@ -13,6 +13,7 @@
 pub(super) mod batch;
 pub(super) mod interleaved;
 
+mod scalar;
 pub(super) mod thread_buffers;
 mod walk;
 
@@ -93,8 +94,10 @@ impl<V: View> Task for MatchInto<'_, V> {
     fn run<K: Kernel>(self, kernel: K) -> Result<(), Error> {
         let Self { view, found, .. } = self;
         let start = found.len();
-        let matches = self.scratch.look_up(kernel, view, self.subject)?;
-        matches.for_each(|block| append_subscriptions(view, block, found));
+        self.scratch.look_up(kernel, view, self.subject, |block| {
+            append_subscriptions(view, block, found);
+            true
+        })?;
         sort_dedup(found, start);
         Ok(())
     }
@@ -124,30 +127,75 @@ impl<V: View> Task for HasInterest<'_, V> {
 
     #[inline(always)]
     fn run<K: Kernel>(self, kernel: K) -> Result<bool, Error> {
-        let mut matches = self.scratch.look_up(kernel, self.view, self.subject)?;
-        Ok(matches.next().is_some())
+        let mut is_found = false;
+        self.scratch.look_up(kernel, self.view, self.subject, |_| {
+            is_found = true;
+            false
+        })?;
+        Ok(is_found)
     }
 }
 
 impl Scratch {
-    /// The packed patterns that match a subject, which need not be UTF-8.
+    /// Calls `found` with the packed patterns that match a subject, which need not be UTF-8, until it
+    /// returns false.
     #[inline(always)]
-    fn look_up<'a, 'v: 'a, K: Kernel, V: View>(
-        &'a mut self,
+    fn look_up<'v, K: Kernel, V: View>(
+        &mut self,
         kernel: K,
         view: &'v V,
-        text: &'a [u8],
-    ) -> Result<impl Iterator<Item = &'v [u64]>, Error> {
+        text: &[u8],
+        mut found: impl FnMut(&'v [u64]) -> bool,
+    ) -> Result<(), Error> {
         let Self { subject, walk, .. } = self;
         subject.read(kernel, view, text)?;
+        if let Some(work) = scalar::look_up(kernel, view, text, subject, &mut found) {
+            walk.work = work;
+        } else {
+            let found = &mut found;
+            with_best_kernel(LookUpFar {
+                view,
+                text,
+                subject,
+                walk,
+                found,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The lookup of a subject that visits many nodes, or has many tokens, or in an index whose hash is the
+/// strong one.
+struct LookUpFar<'a, 'v, V> {
+    view: &'v V,
+    text: &'a [u8],
+    subject: &'a Subject,
+    walk: &'a mut Walk,
+    found: &'a mut dyn FnMut(&'v [u64]) -> bool,
+}
+
+impl<V: View> Task for LookUpFar<'_, '_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<K: Kernel>(self, kernel: K) {
+        let Self {
+            view,
+            text,
+            subject,
+            walk,
+            ..
+        } = self;
         walk.start(false);
         walk.visit_root(view, 0, text, subject);
         walk.visit_all(kernel, view, &[text], std::slice::from_ref(subject));
-        let tokens = &subject.tokens;
-        Ok(walk.candidates().iter().filter_map(move |candidate| {
+        for candidate in walk.candidates() {
             let block = view.pattern(candidate.pattern);
-            matches(kernel, block, text, tokens).then_some(block)
-        }))
+            if matches(kernel, block, text, &subject.tokens) && !(self.found)(block) {
+                return;
+            }
+        }
     }
 }
 

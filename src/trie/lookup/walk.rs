@@ -17,7 +17,7 @@ use crate::trie::view::View;
 #[derive(Default)]
 pub(super) struct Subject {
     pub tokens: Tokenizer,
-    prefilter: Prefilter,
+    pub prefilter: Prefilter,
 }
 
 impl Subject {

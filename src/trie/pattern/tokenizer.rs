@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use crate::grammar::scan::Kernel;
-use crate::grammar::token_ends::TokenEnds;
+use crate::grammar::token_ends::{NearTokens, TokenEnds};
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::hash::{NodeKey, TokenHasher, child_key};
 use crate::trie::node::{Branch, CODE_BITS, CODE_MASK, LENGTH_CODE, Position, Prefilter};
@@ -52,11 +52,20 @@ impl Tokenizer {
         self.tokens.span(position)
     }
 
+    /// The tokens, if all are near.
+    #[inline(always)]
+    pub const fn near(&self) -> Option<NearTokens<'_>> {
+        self.tokens.near()
+    }
+
     /// The hash of the token at a position; 0 if there is none.
     #[inline(always)]
     pub fn hash(&self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
-        let span = self.span(position);
-        span.map_or(0, |(start, end)| hasher.token(text, start, end, position))
+        // A closure would not be compiled for the instructions of the kernel.
+        match self.span(position) {
+            Some((start, end)) => hasher.token(text, start, end, position),
+            None => 0,
+        }
     }
 
     /// The key of the child of a branch for a subject, if it has a token at each position.

@@ -122,7 +122,7 @@ impl Index {
     /// Builds all nodes again, with `SipHash` under a new key if `strong`.
     ///
     /// Cost: all patterns.
-    pub(super) fn rebuild(&mut self, strong: bool) {
+    pub(in crate::trie) fn rebuild(&mut self, strong: bool) {
         let mut strong = strong;
         let mut lift_limit = false;
         loop {
