@@ -7,15 +7,16 @@ import threading
 
 import pytest
 
-from subtrie.connector import Client, Headers, HTTPError, RequestTimeout, _server
+from patience import until, wait_until
+from subtrie.connector import Client, Headers, HTTPError, RequestTimeout, _control, _runner, _server
 from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
 from subtrie.connector._limits import Backlog
 from subtrie.connector._message import Request
+from subtrie.connector._places import MAX_THREADS, Places, SharedThreads
 from subtrie.connector._responses import ResponseStream
 from subtrie.connector._routing import KnownResponders
-from subtrie.connector._runner import Places
 
 HOST = "shop.example"
 
@@ -249,3 +250,174 @@ async def test_ten_thousand_requests_of_four_bodies_may_wait_for_the_event_loop(
     async with make_memory(HOST, max_body=1000) as shop:
         assert not shop._server._backlog.add(4001)
         assert shop._server._backlog.add(4000)
+
+
+async def test_bytes_at_work_are_bounded_and_shared(make_nats):
+    size = 100_000
+    shop = make_nats(HOST, max_body=size)
+    evil, web = make_nats("evil.example"), make_nats("web.example")
+    go = asyncio.Event()
+
+    @shop.endpoint("POST", "/slow")
+    async def slow(request: Request) -> None:
+        await go.wait()
+
+    async def status(caller):
+        try:
+            made = await caller.request(
+                "POST", f"https://{HOST}/slow", body=b"x" * (size // 2), timeout=30
+            )
+            return made.status
+        except HTTPError as error:
+            return error.status
+
+    async with shop, evil, web:
+        places = shop._server.runner.places
+        evils = [asyncio.ensure_future(status(evil)) for _ in range(20)]
+        await until(lambda: sum(each.done() for each in evils) == 20 - 2 * _runner.MOST_BODIES)
+        assert places.taken_bytes == _runner.MOST_BODIES * size
+        webs = [asyncio.ensure_future(status(web)) for _ in range(4)]
+        await until(lambda: places.taken_bytes == (_runner.MOST_BODIES + 2) * size)
+        go.set()
+        assert sorted(await asyncio.gather(*evils)).count(200) == 2 * _runner.MOST_BODIES
+        assert await asyncio.gather(*webs) == [200] * 4
+        assert (places.taken, places.taken_bytes, places._bytes) == (0, 0, {})
+
+
+def test_bytes_of_places_are_given_back_and_bounded_in_sum():
+    places = Places(100, 10)
+    for source in "aaaaaaabbbcccddeeff":
+        if places.admits(source, 2):
+            places.take(source, 2)
+    # All that there is, then a half, a third and so on in excess of it, up to as much again.
+    assert places._bytes == {"a": 10, "b": 4, "c": 2, "d": 2, "e": 2}
+    assert places.taken_bytes == 20
+    for source in "aaaaabbcde":
+        places.give(source, 2)
+    assert (places.taken, places.taken_bytes, places._bytes) == (0, 0, {})
+
+
+async def test_blocking_functions_of_one_source_leave_threads_for_others(make):
+    shop, evil, web = make(HOST), make("evil.example"), make("web.example")
+    go, seen = threading.Event(), []
+
+    @shop.endpoint("GET", "/block")
+    def block():
+        seen.append(1)
+        go.wait()
+
+    @shop.endpoint("GET", "/quick")
+    def quick():
+        return "done"
+
+    async with shop, evil, web:
+        evils = [
+            asyncio.ensure_future(evil.request("GET", f"https://{HOST}/block", timeout=60))
+            for _ in range(3 * MAX_THREADS)
+        ]
+        try:
+            await until(lambda: len(seen) == MAX_THREADS)
+            for _ in range(3):
+                made = await web.request("GET", f"https://{HOST}/quick", timeout=30)
+                assert made.body == b"done"
+            assert len(seen) == MAX_THREADS
+        finally:
+            go.set()
+        await asyncio.gather(*evils)
+        assert len(seen) == 3 * MAX_THREADS
+
+
+def test_calls_that_wait_for_a_thread_take_turns_by_source():
+    threads, go, order = SharedThreads(1), threading.Event(), []
+    first = threads.submit("a", go.wait)
+    second = threads.submit("b", go.wait)  # in excess
+    waiting = [threads.submit("a", lambda n=n: order.append(f"a{n}")) for n in range(3)]
+    waiting += [threads.submit("c", lambda n=n: order.append(f"c{n}")) for n in range(2)]
+    cancelled = threads.submit("d", lambda: order.append("d"))
+    cancelled.cancel()
+    threads.forget("d", cancelled)
+    assert "d" not in threads._waiting
+    go.set()
+    for each in (first, second, *waiting):
+        each.result(60)
+    assert sorted(order) == ["a0", "a1", "a2", "c0", "c1"]
+    assert order.index("c1") < 4 or order.index("a2") == 4
+    wait_until(lambda: threads._places.taken == 0)
+    with pytest.raises(ZeroDivisionError):
+        threads.submit("a", lambda: 1 / 0).result(60)
+
+
+async def test_requests_to_the_control_plane_are_bounded(make, monkeypatch):
+    monkeypatch.setattr(_runner, "MAX_CONTROL", 8)
+    shop, evil = make(HOST), make("evil.example")
+    asked, go = [], asyncio.Event()
+    shop.config("Limit", default="1")
+
+    async with shop, evil:
+
+        async def read():
+            asked.append(1)
+            await go.wait()
+            return True, {}, []
+
+        shop._configuration._read = read
+
+        async def status():
+            try:
+                url = f"https://{HOST}:888/config-refresh"
+                return (await evil.request("POST", url, timeout=30)).status
+            except HTTPError as error:
+                return error.status
+
+        evils = [asyncio.ensure_future(status()) for _ in range(40)]
+        # The announcements of the two connectors may have had places too.
+        await until(lambda: sum(each.done() for each in evils) >= 32)
+        go.set()
+        statuses = await asyncio.gather(*evils)
+        assert set(statuses) == {200, 503}
+        assert 4 <= statuses.count(200) <= 8
+        assert len(asked) <= 2, "one reads, and one more for those who asked meanwhile"
+        assert shop._server.runner.control_places.taken == 0
+
+
+async def test_a_running_refresh_serves_all_who_ask(make_memory):
+    shop, texts = make_memory(HOST, configurator="optional"), []
+    shop.config("Limit", default="1")
+    async with shop:
+        configuration, value = shop._configuration, "old"
+
+        async def read():
+            texts.append(value)
+            await asyncio.sleep(0.05)
+            return True, {}, []
+
+        configuration._read = read
+        first = [asyncio.ensure_future(configuration.refresh()) for _ in range(3)]
+        await until(lambda: texts)
+        value = "new"  # what is being read may be old: all who ask now share another reading
+        await asyncio.gather(*(configuration.refresh() for _ in range(1000)), *first)
+        assert texts in (["old", "new"], ["old", "old", "new"])
+        await configuration.refresh()
+        assert texts[-2:] == ["new", "new"]
+        asking = [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
+        await asyncio.sleep(0)
+    assert all(each.done() for each in asking) or await asyncio.wait(asking, timeout=1)
+
+
+async def test_the_description_is_made_once_while_the_endpoints_stay(make_memory, monkeypatch):
+    made, shop = [], make_memory(HOST)
+    describe = _control.description
+    monkeypatch.setattr(_control, "description", lambda *a: (made.append(1), describe(*a))[1])
+    url = f"https://{HOST}:888/openapi.json"
+
+    @shop.endpoint("GET", "/one")
+    async def one() -> str:
+        return ""
+
+    async with shop:
+        for _ in range(3):
+            body = (await shop.request("GET", url)).body
+        assert len(made) == 1
+        await shop.endpoints[0].unsubscribe()
+        assert (await shop.request("GET", url)).body != body
+        assert len(made) == 2

@@ -14,11 +14,13 @@ these two levels of plain or quoted texts is reported and skipped.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +33,7 @@ from ._errors import AckTimeout, HTTPError
 logger = logging.getLogger("subtrie.connector")
 
 _URL = f"https://configurator.core:{CONTROL}/values"
+REFRESH_PAUSE = 0.1  # seconds between a reading of the values and one that was asked for meanwhile
 Value = TypeVar("Value")
 
 
@@ -75,6 +78,8 @@ class Configuration:
         self._client, self._required = client, required
         self._given = dict(given)
         self.values: dict[str, Config[Any]] = {}
+        self._refreshing: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
 
     async def load(self, *, on_broker: bool) -> None:
         """Read all values at startup.
@@ -118,7 +123,32 @@ class Configuration:
         return found
 
     async def refresh(self) -> None:
-        """Read all values again; one that cannot be parsed is logged, and the old one kept."""
+        """Read all values again; one that cannot be parsed is logged, and the old one kept.
+
+        All who ask while the values are read share one reading after it: these may be old.
+        """
+        shared, running = self._following, self._refreshing
+        if shared is None:
+            if running is None or running.done():
+                self._refreshing = shared = _alone(self._refresh())
+            else:
+                self._following = shared = _alone(self._refresh_after(running))
+        await asyncio.shield(shared)
+
+    async def _refresh_after(self, running: asyncio.Task[None]) -> None:
+        await asyncio.wait((running,))
+        await asyncio.sleep(REFRESH_PAUSE)
+        self._refreshing, self._following = asyncio.current_task(), None
+        await self._refresh()
+
+    def close(self) -> None:
+        """Stop reading the values: the connector shuts down."""
+        for task in (self._refreshing, self._following):
+            if task is not None:
+                task.cancel()
+        self._refreshing = self._following = None
+
+    async def _refresh(self) -> None:
         _, _, refused = await self._read()
         for error in refused:
             logger.error("%s", error, extra={"service": self._client.host})
@@ -168,6 +198,13 @@ class Configuration:
 
 
 _NAMES = ("config.yaml", "config.local.yaml")  # the second one wins
+
+
+def _alone(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Start a task in a context of its own: it serves others than the request that is handled."""
+    return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+
+
 _MAX_SIZE = 1 << 20  # bytes of one file
 _LONGEST_LINE = 4096
 _QUOTED = r"""\"([^"\\]*)\"|'([^']*)'"""

@@ -15,11 +15,12 @@ from ._actor import ActorVerifier
 from ._claims import flattened
 from ._client import RequestClient
 from ._config import Configuration
-from ._endpoint import OWN, Endpoint, run_in_thread
+from ._endpoint import OWN, Endpoint
 from ._errors import HTTPError
 from ._message import Request, Response
 from ._metrics import prometheus_text
 from ._openapi import description
+from ._places import run_in_thread
 from ._runtime import Runtime
 from ._tail_sampling import export_trace
 
@@ -39,6 +40,7 @@ class ControlPlane:
     ) -> None:
         self._runtime, self._client, self._actors = runtime, client, actors
         self._configuration, self._served = configuration, served
+        self._described: tuple[list[Endpoint], bytes] = ([], b"")
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, not yet subscribed."""
@@ -93,7 +95,7 @@ class ControlPlane:
         """Export the spans that are kept of the trace ``id``, 32 hexadecimal digits."""
         trace_id = request.query.get("id", [""])[0]
         if re.fullmatch(r"[0-9a-fA-F]{32}", trace_id):
-            await run_in_thread(partial(export_trace, trace_id))
+            await run_in_thread(request.source, partial(export_trace, trace_id))
         return Response(200, b"{}", headers=_JSON)
 
     def on_new_subs(self, request: Request) -> Response:
@@ -111,8 +113,16 @@ class ControlPlane:
         if token := request.headers.get(control_headers.ACTOR):
             with contextlib.suppress(HTTPError):  # described as for a caller without a token
                 actor = flattened(await self._actors.check(token, None) or {})
-        content = description(self._runtime, self._served(), actor)
-        return Response(200, content, headers=headers)
+        return Response(200, self._description(actor), headers=headers)
+
+    def _description(self, actor: dict[str, Any] | None) -> bytes:
+        """Return the description; that for callers without a token is kept while it holds."""
+        if actor is not None:
+            return description(self._runtime, self._served(), actor)
+        active = [endpoint for endpoint in self._served() if endpoint.active]
+        if not self._described[1] or self._described[0] != active:
+            self._described = active, description(self._runtime, active, None)
+        return self._described[1]
 
 
 async def announce(client: RequestClient, hosts: list[str]) -> None:

@@ -4,19 +4,15 @@ An endpoint subscribes the slot ``_`` (any instance), the id of its own instance
 its locality, all under one queue name: the host of the service unless another, or none, is given.
 
 Handlers that are not coroutine functions run in a thread pool. It is separate from asyncio's
-default executor, so that other work does not delay them. A thread cannot be stopped: a handler that
-passes its deadline runs on after its caller was answered.
+default executor, so that other work does not delay them, and shared by source. A thread cannot be
+stopped: a handler that passes its deadline runs on after its caller was answered.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import enum
-import os
 import re
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, isroutine
 from typing import Any, Final
@@ -30,6 +26,7 @@ from ._claims import Claims
 from ._envelope import ResponseEnvelope
 from ._message import Request, Response
 from ._metrics import EndpointLabels
+from ._places import run_in_thread
 from ._results import Result, awaited, named_response, to_response
 from ._runtime import Runtime
 from ._transport import Registration
@@ -186,7 +183,9 @@ class Endpoint:
             return await self.bind(request, self.handler)
         if self.control:
             return self.bind(request, self.handler)
-        result = await run_in_thread(self.bind(request, partial(partial, self.handler)))
+        result = await run_in_thread(
+            request.source, self.bind(request, partial(partial, self.handler))
+        )
         return await result if hasattr(result, "__await__") else result
 
     def __repr__(self) -> str:
@@ -226,26 +225,3 @@ def _path_arguments(path: str) -> list[tuple[int, str, bool]]:
         if argument is not None:
             found.append((index, argument.name or f"path{len(found) + 1}", argument.greedy))
     return found
-
-
-MAX_THREADS = 64  # of handlers that run at once; more wait
-
-_pool: ThreadPoolExecutor | None = None
-
-
-async def run_in_thread(function: Callable[[], Any]) -> Any:
-    """Call a function in the thread pool, with the context variables of the calling task."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="subtrie-handler")
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, function)
-
-
-def _after_fork() -> None:
-    global _pool
-    _pool = None  # the threads exist in the parent only
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

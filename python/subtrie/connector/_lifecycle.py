@@ -258,6 +258,7 @@ class Lifecycle:
             await self._cache.offload(self._client, min(timeout, _OFFLOAD_LIMIT))
         server.own_endpoints = []
         runtime.cancel_background()
+        self._configuration.close()
         self._client.close()
         if transport.is_open:
             registrations, self.replies = self.replies, ()

@@ -24,6 +24,7 @@ from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
 from ._middleware import Middleware, around
+from ._places import Places
 from ._runtime import Runtime
 from ._timers import Deadline
 from ._tracing import NO_SPAN, Span, server_span, trace_of
@@ -34,67 +35,13 @@ logger = logging.getLogger("subtrie.connector")
 #: Checks a request before its handler and its middleware; raises ``HTTPError`` to refuse it.
 Check = Callable[[Endpoint, RequestEnvelope], Awaitable[None]]
 
+MAX_CONTROL = 256  # requests to the control plane at work, and of those in excess by other sources
+MAX_CONTROL_BYTES = 16 << 20  # of their bodies
+MOST_BODIES = 4  # bodies of the largest size that the requests at work may have together
+
 _EAGER = sys.version_info >= (3, 12)
 _EAGER_DEPTH = 8  # calls in a chain that start at once; bounds the depth of the stack
 _ERROR_HEADERS = {"Content-Type": ["application/json"]}
-
-
-class Places:
-    """The places of the requests at work: a bound for all of them, and a share for each source.
-
-    While there is room every source may take what it needs; when the places are used up, a source
-    that holds the fewest may go on until it holds as many as the others, so that one source cannot
-    keep all others out.
-
-    Args:
-        most: The number of requests at work, and of those in excess by other sources.
-
-    Attributes:
-        most: The same number.
-        taken: The places that are taken.
-    """
-
-    __slots__ = ("_by_source", "most", "taken")
-
-    def __init__(self, most: int) -> None:
-        if most < 1:
-            raise ValueError(f"max_at_work must be at least 1, not {most!r}")
-        self.most = most
-        self.taken = 0
-        self._by_source: dict[str, int] = {}
-
-    def admits(self, source: str) -> bool:
-        """Return whether there is a place for a request of a source.
-
-        Args:
-            source: The verified source.
-        """
-        if self.taken < self.most:
-            return True
-        own = self._by_source.get(source, 0)
-        share = self.most // (len(self._by_source) + (0 if own else 1))
-        return own < share and self.taken < 2 * self.most
-
-    def take(self, source: str) -> None:
-        """Take a place for a request of a source.
-
-        Args:
-            source: The verified source.
-        """
-        self.taken += 1
-        by_source = self._by_source
-        by_source[source] = by_source[source] + 1 if source in by_source else 1
-
-    def give(self, source: str) -> None:
-        """Give a place back."""
-        by_source = self._by_source
-        if source not in by_source:  # taken before a restart
-            return
-        self.taken -= 1
-        if by_source[source] > 1:
-            by_source[source] -= 1
-        else:
-            del by_source[source]
 
 
 class HandlerRunner:
@@ -104,23 +51,30 @@ class HandlerRunner:
         middleware: The steps around every handler, the outermost first.
         check: Checks a request that carries an actor token, or whose endpoint requires one.
         on_failure: Called with the trace id of an error.
-        tasks: The running handlers, and whether each has a place.
+        places: The places of the requests at work.
+        control_places: Those of requests to the control plane.
+        tasks: The running handlers, and the bytes for which each has a place; -1 without one.
     """
 
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.middleware: list[Middleware] = []
-        self.places = Places(runtime.max_at_work)
+        self._new_places()
         self.check: Check | None = None
         self.on_failure: Callable[[str], None] | None = None
-        self.tasks: dict[asyncio.Task[None], bool] = {}
+        self.tasks: dict[asyncio.Task[None], int] = {}
         self._context = contextvars.Context()
 
     def open(self) -> None:
         """Take the context of the caller as that of the handlers."""
         self._context = contextvars.copy_context()
         self._context.run(current_request.set, None)
-        self.places = Places(self._runtime.max_at_work)
+        self._new_places()
+
+    def _new_places(self) -> None:
+        runtime = self._runtime
+        self.places = Places(runtime.max_at_work, MOST_BODIES * runtime.max_body)
+        self.control_places = Places(MAX_CONTROL, MAX_CONTROL_BYTES)
 
     def start(
         self,
@@ -150,11 +104,12 @@ class HandlerRunner:
         if request.sender is None:  # the headers are written already
             budget_text = control_headers.duration(budget)
             request.headers.lists[control_headers.TIME_BUDGET] = [budget_text]
-        places = self.places
+        places = self.control_places if endpoint.control else self.places
+        size = len(request.body)
         if (
-            places.taken >= places.most
+            (places.taken >= places.most or places.taken_bytes + size > places.most_bytes)
             and failed is None
-            and not (endpoint.control or places.admits(request.source))
+            and not places.admits(request.source, size)
         ):
             failed = HTTPError("too many requests at work", status=503)
         left = budget - runtime.round_trip
@@ -179,9 +134,9 @@ class HandlerRunner:
         if task.done():  # it was started eagerly, perhaps by a factory
             return
         request.task = task
-        counted = self.tasks[task] = failed is None and not endpoint.control
-        if counted:
-            places.take(request.source)
+        self.tasks[task] = size if failed is None else -1
+        if failed is None:
+            places.take(request.source, size)
         if caller is not None and caller.limit(task, request.deadline, begins=not eager):
             request.limit = caller
         else:
@@ -274,8 +229,9 @@ class HandlerRunner:
                 span.close()
             if failed is not None and request.limit is not None:
                 request.limit.stop()  # the handler did not run, or was cancelled before it did
-            if request.task is not None and self.tasks.pop(request.task, False):
-                self.places.give(request.source)
+            if request.task is not None and (size := self.tasks.pop(request.task, -1)) >= 0:
+                places = self.control_places if endpoint.control else self.places
+                places.give(request.source, size)
             # Nothing refers to itself now, so that nothing waits for the garbage collector.
             request.caller = request.limit = request.task = None
 
