@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 from operator_mode import OperatorMode
 from operators import key, token
+from raw_client import RawClient
 from sarif_schema import checked
-from servers import loads
+from servers import loads, serving
 
 from subtrie import PermissionsError
 from subtrie._cli.app import app
@@ -42,8 +43,7 @@ leafnodes { remotes: [
 ] }
 """
 
-#: The change, what of it the answer names, its line in the new file (None: only in the old one),
-#: and whose it is.
+#: The change, what of it differs, its line in the new file (None: only in the old one), and whose.
 CHANGES = {
     "an export and import of all payments": (
         [('{ stream: "settled.>" }', '{ stream: "settled.>" }, { stream: "payments.>" }'),
@@ -95,8 +95,83 @@ def _changed(site, replacements, text=SITE):
     (site / "new.conf").write_text(text)
 
 
+#: What the changes make possible; of the first, no user may receive what crosses.
+EXPLAINED = {
+    "everyone is the user of the system account": [
+        "+ new.conf:1:15: a connection without credentials may publish x in SYS, as SYS/ops",
+        "+ new.conf:1:15: a connection without credentials may subscribe x in SYS, as SYS/ops",
+    ],
+    "a leaf node takes payments": [
+        "+ old.conf:20:85: the leaf node of 127.0.0.1:7422, account PAY brings payments.x",
+    ],
+    "a user of browsers connects with anything": [
+        "+ old.conf:13:77: WEB/page may connect as LEAFNODE, LEAFNODE_WS, MQTT, MQTT_WS, STANDARD, "
+        "and publish ask.x so",
+    ],
+    "a mapping leads to the API of JetStream": [
+        "+ new.conf:16:47: WEB:ask.quote reaches SYS/ops as $JS.API.INFO, "
+        "which no user of the input may publish today",
+    ],
+}
+
+
 @pytest.mark.requirement("A81")
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", EXPLAINED)
+def test_a_grant_outside_of_the_lists_has_an_example(change, site):
+    replacements, parts, _ = CHANGES[change]
+    _changed(site, replacements)
+    for name in ("old.conf", "new.conf"):
+        assert loads(site / name, dict(os.environ))
+    assert [str(each) for each in uncompared("old.conf", "new.conf")] == list(parts)
+    done = run("old.conf", "new.conf")
+    assert (done.exit_code, done.output.splitlines()) == (1, EXPLAINED[change])
+    told = json.loads(run("old.conf", "new.conf", "--json").output)
+    assert told["not_compared"] == []
+    assert [each["gained"] for each in told["consequences"]] == [True] * len(EXPLAINED[change])
+    results = checked(run("old.conf", "new.conf", "--sarif").output)["runs"][0]["results"]
+    assert [each["ruleId"] for each in results] == ["new-access"] * len(EXPLAINED[change])
+    cases = ElementTree.fromstring(run("old.conf", "new.conf", "--format", "junit").output)
+    assert cases.get("failures") == str(len(EXPLAINED[change]))
+    assert "**new access**" in run("old.conf", "new.conf", "--format", "markdown").output
+    back = run("new.conf", "old.conf")
+    assert back.exit_code in (0, 2)
+    assert [line for line in back.output.splitlines() if line.startswith("+")] == []
+
+
+@pytest.mark.requirement("A81")
+def test_an_import_that_lets_a_message_reach_another_user_has_an_example(site, tmp_path):
+    _changed(site, [
+        *CHANGES["an export and import of all payments"][0], ('"settled.>" ] } }', '">" ] } }'),
+    ])  # fmt: skip
+    done = run("old.conf", "new.conf")
+    example = "+ new.conf:16:1: PAY:payments.x reaches WEB/page, published by PAY/till"
+    assert example.partition(": ")[2] in done.output
+    assert "not compared" not in done.output
+    assert done.exit_code == 1
+    for name, heard in (("old", []), ("new", ["payments.x"])):
+        with serving(tmp_path / name, _local((site / f"{name}.conf").read_text())) as url:
+            login = {"pass": "hidden-word"}
+            page = RawClient(url, user="page", **login)
+            till = RawClient(url, user="till", **login)
+            page.subscribe("payments.x", "1")
+            page.flush()
+            till.publish("payments.x")
+            till.flush()
+            page.flush()
+            assert [subject for _, subject, _ in page.messages] == heard
+            page.close()
+            till.close()
+
+
+def _local(text):
+    """The configuration without what a test cannot serve: links, ports, types of connections."""
+    text = text[: text.index("leafnodes")].replace("port: 4222\njetstream: enabled\n", "")
+    text = text.replace("    jetstream: enabled\n", "")
+    return text.replace(", allowed_connection_types: [ WEBSOCKET ]", "")
+
+
+@pytest.mark.requirement("A81")
+@pytest.mark.parametrize("change", [each for each in CHANGES if each not in EXPLAINED])
 def test_a_grant_outside_of_the_lists_was_not_seen(change, site):
     replacements, parts, user = CHANGES[change]
     _changed(site, replacements)
@@ -199,7 +274,8 @@ def test_every_other_part_that_may_count_is_named_too(change, site):
     replacement, parts = OTHER_PARTS[change]
     _changed(site, [replacement])
     assert [str(each) for each in uncompared("old.conf", "new.conf")] == parts
-    assert run("old.conf", "new.conf").exit_code == 2
+    gains = change == "leaf-account"
+    assert run("old.conf", "new.conf").exit_code == (1 if gains else 2)
 
 
 def test_parts_within_a_block_are_named_one_by_one(site):
@@ -332,7 +408,7 @@ def test_exports_in_the_jwt_of_an_account_were_not_seen(site):
     done = run("old", "new")
     assert done.exit_code == 2
     assert "account claims / PAY / exports added" in done.output
-    assert "account claims / PAY / mappings added" in done.output
+    assert "PAY:a reaches PAY/till as b" in done.output
     assert "description" not in done.output
 
 

@@ -13,6 +13,7 @@ from .._core.printable import code, printable
 from .._findings.finding import Finding, Place
 from .._findings.markdown import table
 from ..acl import Diff, Grant, Permissions, Witness
+from ..acl._consequences import Consequence
 
 
 class Change(NamedTuple):
@@ -76,7 +77,10 @@ def queue_text(witness: Witness) -> str:
 
 
 def changes_markdown(
-    changes: Iterable[Change], title: str, not_compared: Sequence[Finding] = ()
+    changes: Iterable[Change],
+    title: str,
+    not_compared: Sequence[Finding] = (),
+    consequences: Sequence[Consequence] = (),
 ) -> str:
     """Return the tables of a change.
 
@@ -84,6 +88,7 @@ def changes_markdown(
         changes: the changes.
         title: the file that changed.
         not_compared: what differs, or was not seen, besides.
+        consequences: what is possible now, or was before, by what else changed.
     """
     changes = list(changes)
     lines = [f"### Permissions of {code(title)}", ""]
@@ -102,9 +107,14 @@ def changes_markdown(
                 for each in grants
             )
             lines += [*table(("verb", "pattern", "unless", "example"), rows), ""]
+    for side, gained in (("new access", True), ("removed access", False)):
+        some = [each for each in consequences if each.gained is gained]
+        if some:
+            what = ((code(each.message), code(each.witness)) for each in some)
+            lines += [f"**{side}**", "", *table(("what", "example"), what), ""]
     if not_compared:
         cells = ((code(each.place), code(each.message)) for each in not_compared)
         lines += ["**not compared**", "", *table(("place", "what"), cells), ""]
-    elif not any(diff for _, diff, _ in changes):
+    elif not consequences and not any(diff for _, diff, _ in changes):
         lines += ["No difference.", ""]
     return "\n".join(lines)

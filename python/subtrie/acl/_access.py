@@ -73,6 +73,10 @@ class AccessReview:
             names = (name for rows in self._users.values() for name, _ in rows)
             return [Access(account, name, rule, determined=False) for name in names]
 
+    def delivers(self, account: Account, subject: str, place: str, received: str) -> bool:
+        """Return True if a published message is delivered in an account as another subject."""
+        return bool(self._reach.passes(account, subject, place, received, delivered=True))
+
     def _found(self, account: Account, pattern: str, verb: str) -> Iterator[Access]:
         regions = {
             "publish": self._reach.senders,

@@ -29,6 +29,7 @@ class Uncompared:
         new: its value after.
         user: the user (``user`` or ``account/user``) whom alone it concerns; None for others.
         place: where it is: in the new input, else in the old one; None if it has no place.
+        keys: the blocks and keys of ``part``, one by one.
     """
 
     part: str
@@ -37,6 +38,7 @@ class Uncompared:
     new: str = ""
     user: str | None = None
     place: Place | None = None
+    keys: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __str__(self) -> str:
         if self.change == "not seen":
@@ -140,7 +142,7 @@ def _parts(
     change = "added" if old is None else "removed" if new is None else "changed"
     before, after = ("" if each is None else each.text for each in (old, new))
     part = " / ".join(filter(None, path))
-    yield Uncompared(part, change, before, after, user or None, found.place)
+    yield Uncompared(part, change, before, after, user or None, found.place, path)
 
 
 def _user(path: tuple[str, ...]) -> tuple[str | None, bool]:
