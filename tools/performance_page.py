@@ -46,7 +46,7 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
         "are kept. The growth of the process has values and handles in it, but not the texts of "
         "the patterns. The first question and the first change after opening an image have it in "
         "memory already.",
-        [turns.batches_in_turns, turns.loading, turns.codec, turns.images],
+        [turns.batches_in_turns, turns.loading, turns.shared, turns.codec, turns.images],
     ),
     (
         "Waits of three threads of Python",

@@ -8,7 +8,7 @@ The figures that are compared with a target are measured first, all programs in 
 repository, to them. Then all programs measure one size before the next one starts. Answers are
 compared before any time is shown: if they differ, the exit code is 1 and nothing is recorded.
 Without Go, the table has a note instead. ``--record`` writes a dated record to
-``benches/records/``: about 15 minutes.
+``benches/records/``: about 15 minutes; of ``--only turns``, one that has only those rows.
 """
 
 from __future__ import annotations
@@ -75,11 +75,15 @@ def main() -> int:
     gsl = built("gsl", programs.gsl, notes) if {"gsl", "turns"} & {*only} else None
     runs: list[Row] = []
     if "turns" in only:
+        old = given.baseline
+        old_core = (
+            built("the core of the baseline", lambda: programs.core(old), notes) if old else None
+        )
         for size in (*interleaved.SIZES, interleaved.IMAGE):
             passing(f"{size:,} subscriptions: writing the files")
             programs.write_files(size)
         try:
-            runs += interleaved.Interleaved(core, gsl, given.baseline).rows(say)
+            runs += interleaved.Interleaved(core, gsl, old, old_core).rows(say)
         except programs.Missing as missing:
             print(missing, file=sys.stderr)
             return 1
@@ -106,7 +110,7 @@ def main() -> int:
     if wrong:
         return 1
     if given.record:
-        path = written(made)
+        path = written(made, "turns" if only == ["turns"] else "peers")
         say(
             f"recorded in benches/records/{path.name}; tools/performance_page.py generates the page"
         )

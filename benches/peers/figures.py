@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rows import BASELINE, CORE, EMPTY, GSL, PYTHON, SPLIT, Row, find
+from rows import BASELINE, BASELINE_CORE, CORE, EMPTY, GSL, IMAGE, PYTHON, SPLIT, Row, find
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,36 @@ def _in_turns(rows: list[Row], least: Callable, most: Callable) -> None:
 
     for size, who, name, wanted in (
         (6_000, GSL, "gsl in Go", 3.5),
-        (6_000, SPLIT, 'subject.split(".")', 1.5),
+        (6_000, SPLIT, 'subject.split(".")', 1.2),
         (600_000, GSL, "gsl in Go", 3),
     ):
         seen = faster(turn(who, size), turn(PYTHON, size))
         least(f"fresh match from Python, {size:,}: times faster than {name}", seen, wanted)
-    hot = faster(turn(PYTHON, 6_000, "hot"), turn(EMPTY, 6_000, "hot"))
-    most("hot match from Python, 6,000, over an empty native call", hot, 3)
+    hot, core, empty = (turn(who, 6_000, "hot") for who in (PYTHON, CORE, EMPTY))
+    most("hot match from Python, 6,000, over an empty native call", faster(hot, empty), 3)
+    if hot and core and empty:
+        beyond = (hot["least_ns"] - core["least_ns"]) / empty["least_ns"]
+        most("hot match from Python less that of the core, 6,000, in empty native calls", beyond, 2)
+    most("core, 6,000, hot: share of the baseline's time",
+         faster(core, turn(BASELINE_CORE, 6_000, "hot")), 0.75)  # fmt: skip
+    most("match from Python, 600,000, uniform: share of the baseline's time",
+         faster(turn(PYTHON, 600_000), turn(BASELINE, 600_000)), 0.7)  # fmt: skip
+    most("match in an image from Python, 6,000, hot, over that in the index",
+         faster(turn(IMAGE, 6_000, "hot"), hot), 1.3)  # fmt: skip
+    for size in (6_000, 600_000):
+        here, base = (
+            find(rows, who=who, measure="turns batch", size=size, order="uniform")
+            for who in (CORE, BASELINE_CORE)
+        )
+        rate = _over(here, base, "per_second")
+        least(f"core: batch on one core, {size:,}, uniform, over the baseline's", rate, 1.3)
+    for form in ("add", "remove"):
+        few, many = (
+            find(rows, who=PYTHON, measure="turns shared", size=size, form=form)
+            for size in (1, 1_000_000)
+        )
+        seen = faster(many, few)
+        most(f"one pattern: {form} at 1,000,000 subscriptions over that at 1", seen, 2)
     for size, wanted in ((6_000, 8), (600_000, 4)):
         row = find(rows, who=PYTHON, measure="turns batch", size=size, order="uniform")
         rate = _field(row, "per_second", 1e-6)

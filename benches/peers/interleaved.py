@@ -18,10 +18,24 @@ from pathlib import Path
 from typing import Any
 
 from programs import BENCHES, ROOT, WORKLOADS, Missing, Say
-from rows import BASELINE, CACHES, CORE, EMPTY, GSL, PYTHON, SPLIT, Row
+from rows import (
+    BASELINE,
+    BASELINE_CORE,
+    CACHED_GO,
+    CACHES,
+    CORE,
+    EMPTY,
+    GSL,
+    PYTHON,
+    SPLIT,
+    Row,
+)
+from rows import IMAGE as IMAGE_OF
 
 SIZES = (6_000, 600_000)
 IMAGE = 1_000_000
+#: Subscriptions of one pattern.
+SHARED = (1, 1_000, 1_000_000)
 #: Rounds of lookups, of batches, of loading and of the codec.
 LOOKUPS, BATCHES, LOADS, CODEC, OPENED = 15, 25, 5, 40, 25
 CODECS = ("decode", "encode_request")
@@ -86,13 +100,20 @@ def least(asks: dict[str, Ask], rounds: int) -> dict[str, float]:
 class Interleaved:
     """One run: the programs, and the rows they make."""
 
-    def __init__(self, core: Path | None, gsl: Path | None, baseline: Path | None) -> None:
-        self._paths = core, gsl, baseline
+    def __init__(
+        self,
+        core: Path | None,
+        gsl: Path | None,
+        baseline: Path | None,
+        baseline_core: Path | None = None,
+    ) -> None:
+        self._paths = core, gsl, baseline_core
         self._baseline = baseline
 
     def rows(self, say: Say) -> Iterator[Row]:
         """Yield all rows; answers are compared by those of the measures ``lookup``."""
-        core, gsl, baseline = self._paths
+        core, gsl, baseline_core = self._paths
+        baseline = self._baseline
         with ExitStack() as stack:
             self.here = stack.enter_context(python(ROOT))
             builds = {PYTHON: self.here}
@@ -100,15 +121,20 @@ class Interleaved:
                 builds[BASELINE] = stack.enter_context(python(baseline))
                 if not Path(builds[BASELINE].ask("package")).is_relative_to(baseline.resolve()):
                     raise Missing(f"{baseline} has no build of its own")
-            rust = core and stack.enter_context(
-                running([str(core), "--folder", str(WORKLOADS), "--serve"], _words)
+            rust, old = (
+                path
+                and stack.enter_context(
+                    running([str(path), "--folder", str(WORKLOADS), "--serve"], _words)
+                )
+                for path in (core, baseline_core)
             )
             go = gsl and stack.enter_context(
                 running([str(gsl), "-folder", str(WORKLOADS), "-serve"], _words)
             )
-            natives = {who: program for who, program in ((CORE, rust), (GSL, go)) if program}
+            found = ((CORE, rust), (BASELINE_CORE, old), (GSL, go))
+            natives = {who: program for who, program in found if program}
             for size in SIZES:
-                for order in ("hot", "uniform"):
+                for order in ("hot", "zipf", "uniform"):
                     say(f"in turn: lookups, {size:,}, {order}")
                     yield from self._lookups(builds, natives, size, order)
                     say(f"in turn: batches, {size:,}, {order}")
@@ -122,6 +148,8 @@ class Interleaved:
             yield from self._loads(builds, max(SIZES))
             say("in turn: the codec of addresses")
             yield from self._codec(builds)
+            say("in turn: one pattern with many subscriptions")
+            yield from self._shared(builds)
             say("in turn: images")
             yield from self._images(builds)
         yield from self._alone(say)
@@ -140,6 +168,9 @@ class Interleaved:
             asks[who] = lambda program=program: program.ask("lookup", **where)
         for who, program in natives.items():
             asks[who] = lambda program=program: program.ask("lookup", size, order)
+        if GSL in natives:
+            asks[CACHED_GO] = lambda: natives[GSL].ask("cached", size, order)
+        asks[IMAGE_OF] = lambda: self.here.ask("lookup", **where, of="image")
         asks[SPLIT] = lambda: self.here.ask("split", **where)
         asks[EMPTY] = lambda: self.here.ask("empty", **where)
         for who, found in least(asks, LOOKUPS).items():
@@ -158,8 +189,9 @@ class Interleaved:
             who: lambda program=program: program.ask("batch", **where)
             for who, program in builds.items()
         }
-        if CORE in natives:
-            asks[CORE] = lambda: natives[CORE].ask("batch", size, order)
+        for who in (CORE, BASELINE_CORE):
+            if who in natives:
+                asks[who] = lambda who=who: natives[who].ask("batch", size, order)
         for who, found in least(asks, BATCHES).items():
             yield {
                 "who": who, "measure": "turns batch", **where, "threads": 1,
@@ -206,6 +238,24 @@ class Interleaved:
                 "who": who, "measure": "turns codec", "size": 0, "form": case,
                 "least_ns": round(took, 1),
             }  # fmt: skip
+
+    def _shared(self, builds: dict[str, Program]) -> Iterator[Row]:
+        """Yield the time of a change of one pattern by its number of subscriptions."""
+        for count in SHARED:
+            for form in ("add", "remove"):
+                asks: dict[str, Ask] = {
+                    who: lambda program=program, form=form, count=count: program.ask(
+                        "shared", count=count, form=form
+                    )
+                    for who, program in builds.items()
+                }
+                for who, took in least(asks, LOADS).items():
+                    yield {
+                        "who": who, "measure": "turns shared", "size": count, "form": form,
+                        "least_ns": round(took, 1),
+                    }  # fmt: skip
+            for program in builds.values():
+                program.ask("forget")
 
     def _images(self, builds: dict[str, Program]) -> Iterator[Row]:
         def row(who: str, size: int, form: str, took: float) -> Row:

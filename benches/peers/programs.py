@@ -53,11 +53,11 @@ def write_files(size: int) -> None:
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
 
 
-def core() -> Path:
-    """Compile the benchmark of the crate."""
+def core(folder: Path = ROOT) -> Path:
+    """Compile the benchmark of the crate, in the folder of its repository."""
     command = ["cargo", "bench", "--locked", "-p", "subtrie", "--bench", "core", "--no-run"]
     told = subprocess.run(
-        [*command, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [*command, "--message-format=json"], cwd=folder, stdout=subprocess.PIPE, text=True
     )
     for line in told.stdout.splitlines():
         message = json.loads(line)

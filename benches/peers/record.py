@@ -69,10 +69,10 @@ def record(
     }
 
 
-def written(made: dict[str, Any]) -> Path:
+def written(made: dict[str, Any], kind: str = "peers") -> Path:
     """Write the record of the day; return its path."""
     RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"peers-{made['date']}.json"
+    path = RECORDS / f"{kind}-{made['date']}.json"
     head = {key: value for key, value in made.items() if key != "rows"}
     lines = ",\n".join(json.dumps(row) for row in made["rows"])
     text = json.dumps(head, indent=1).removesuffix("\n}")

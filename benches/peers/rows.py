@@ -10,7 +10,11 @@ Row = dict[str, Any]
 
 CORE, PYTHON, GSL = "subtrie core", "subtrie, Python", "gsl (Go)"
 # Another build, given with `--baseline`.
-BASELINE = "baseline, Python"
+BASELINE, BASELINE_CORE = "baseline, Python", "baseline core"
+# The index that a broker runs, with its cache of whole subjects.
+CACHED_GO = "sublist with its cache (Go)"
+# An image of the index, which is looked up in place.
+IMAGE = "subtrie image, Python"
 SPLIT, EMPTY = 'subject.split("."), Python', "empty native call, Python"
 # What a program can do by hand, by the size of the cache.
 CACHES = {
@@ -85,6 +89,11 @@ def disagreeing(rows: Iterable[Row]) -> list[str]:
                     f"not those of {', '.join(sorted(most))}"
                 )
     return wrong
+
+
+def is_own(who: str) -> bool:
+    """Return whether rows of this name are of subtrie, this build or an earlier one."""
+    return who.startswith(("subtrie", "baseline"))
 
 
 def ours(row: Row) -> str:

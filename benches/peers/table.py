@@ -18,9 +18,9 @@ from sections import (
     wanted,
     yardsticks,
 )
-from turns import batches_in_turns, caches, codec, images, in_turns, loading, waits
+from turns import batches_in_turns, caches, codec, images, in_turns, loading, shared, waits
 
-_TURNS = (in_turns, batches_in_turns, caches, loading, codec, images, waits)
+_TURNS = (in_turns, batches_in_turns, caches, loading, shared, codec, images, waits)
 _ALONE = (lookups, yardsticks, batches, memory, changes, readers, questions)
 
 

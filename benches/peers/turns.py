@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rows import BASELINE, CACHES, CORE, EMPTY, PYTHON, Row, find
+from rows import BASELINE, CACHES, CORE, EMPTY, PYTHON, Row, find, is_own
 from sections import Section, number, times
 
 
@@ -27,11 +27,20 @@ def in_turns(rows: list[Row]) -> list[Section]:
             row["least_ns"] / own["least_ns"] if (own := _own(rows, row, who)) else None
             for who in (CORE, PYTHON)
         )
-        ours = row["who"].startswith("subtrie") or row["who"] in (EMPTY, BASELINE)
+        ours = is_own(row["who"]) or row["who"] == EMPTY
         if not ours and (python or 1) < 1:
             section.lost.add(len(section.lines))
         where = [row["who"], number(row["size"]), row["order"]]
         section.lines.append([*where, number(row["least_ns"]), times(core), times(python)])
+    return [section]
+
+
+def shared(rows: list[Row]) -> list[Section]:
+    """Make the section of changes of one pattern with many subscriptions."""
+    section = Section("changes of one pattern, in turns", ["", "", "subscriptions", "least ns"])
+    for row in _of(rows, "turns shared"):
+        what = [row["form"], row["who"], number(row["size"])]
+        section.lines.append([*what, number(row["least_ns"])])
     return [section]
 
 

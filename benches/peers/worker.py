@@ -77,9 +77,36 @@ def a_call(call: Callable[[str], Any], texts: Sequence[str]) -> float:
     return a_text(loop, texts)
 
 
-def lookup(size: int, order: str) -> float:
-    """Look up every subject of an order."""
-    return a_call(trie(size).match, subjects(size, order))
+def lookup(size: int, order: str, of: str = "trie") -> float:
+    """Look up every subject of an order, in the index or in its image."""
+    index = trie(size) if of == "trie" else image_of(size)
+    return a_call(index.match, subjects(size, order))
+
+
+@functools.cache
+def image_of(size: int) -> Any:
+    """Open the image of an index, with a list of values."""
+    return SubjectTrie.from_bytes(trie(size).to_bytes(), list(range(size)))
+
+
+@functools.cache
+def one_pattern(count: int) -> Any:
+    """Build an index of one pattern with so many subscriptions."""
+    made = SubjectTrie()
+    made.update(patterns=["orders.*.new"] * count, values=[None] * count)
+    return made
+
+
+def shared(count: int, form: str) -> float:
+    """Add to a pattern with so many subscriptions, or remove from it; nanoseconds a change."""
+    index = one_pattern(count)
+    before = perf_counter_ns()
+    added = [index.add("orders.*.new", None) for _ in range(PORTION)]
+    between = perf_counter_ns()
+    for each in added:
+        index.remove(each)
+    took = between - before if form == "add" else perf_counter_ns() - between
+    return took / PORTION
 
 
 def split(size: int, order: str) -> float:
@@ -236,14 +263,14 @@ def mapped(size: int) -> float:
 
 def forget() -> None:
     """Free all indexes and caches of this process."""
-    for kept in (trie, cached, column, image, subjects):
+    for kept in (trie, cached, column, image, image_of, one_pattern, subjects):
         kept.cache_clear()
     trie.handles.clear()  # type: ignore[attr-defined]
     gc.collect()
 
 
 COMMANDS = (
-    *(package, lookup, split, empty, cache, growth, answers),
+    *(package, lookup, shared, split, empty, cache, growth, answers),
     *(batch, load, codec, opened, mapped, forget),
 )
 DO: dict[str, Callable[..., Any]] = {call.__name__: call for call in COMMANDS}

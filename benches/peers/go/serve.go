@@ -3,18 +3,21 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"log"
 	"os"
 	"runtime"
 	"time"
 )
 
 // serve answers commands from standard input, one a line: `answers SIZE ORDER` with a checksum,
-// `lookup SIZE ORDER` with the nanoseconds a lookup of one round over all subjects. So a program
-// that asks several others in turn has them all in the same moments.
+// `lookup SIZE ORDER` with the nanoseconds a lookup of one round over all subjects, `cached SIZE ORDER`
+// with those of the broker's index with its cache. So a program that asks several others in turn has
+// them all in the same moments.
 func serve(folder string) {
 	type filledOne struct {
-		work *workload
-		made *index
+		work   *workload
+		made   *index
+		cached *sublist
 	}
 	all := map[int]filledOne{}
 	lines := bufio.NewScanner(os.Stdin)
@@ -28,7 +31,7 @@ func serve(folder string) {
 		one, there := all[size]
 		if !there {
 			work := read(folder, size)
-			one = filledOne{work, filled(work)}
+			one = filledOne{work, filled(work), new(sublist)}
 			all[size] = one
 			runtime.GC()
 		}
@@ -36,6 +39,18 @@ func serve(folder string) {
 		if what == "answers" {
 			sum, matches := checksum(one.made, subjects)
 			fmt.Printf("{\"checksum\": %q, \"matches\": %d}\n", sum, matches)
+			continue
+		}
+		if what == "cached" {
+			if one.cached.list == nil {
+				*one.cached = cachedSublist(one.work)
+				_, matches := checksum(one.made, subjects)
+				if found := one.cached.matches(subjects[:min(compared, len(subjects))]); found != matches {
+					log.Fatalf("the answers differ: %d, not %d", found, matches)
+				}
+				runtime.GC()
+			}
+			fmt.Println(one.cached.round(subjects, order))
 			continue
 		}
 		fmt.Println(round(one.made, subjects, order))
