@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from subtrie import Pattern
 from subtrie.acl import Permissions
+from subtrie.acl._synthesis import Observed, Thresholds, propose, route_key
 from subtrie.audit._answers.folding import fold, is_variable
 from subtrie.audit._answers.gaps import Call, CodeCall, calls_in, gap_rows
 from subtrie.audit._answers.questions import load_code, load_rules, parse_time
 from subtrie.audit._answers.receivers import at_rows, history_rows
 from subtrie.audit._answers.rule_table import numbered, of_subscription
-from subtrie.audit._answers.synthesis import Edge, propose, propose_subscriptions, route_key
 from subtrie.audit._partial.selection import Selection
 from subtrie.gencreds import scan
 from subtrie.spark import Questions
@@ -21,18 +22,18 @@ from subtrie.spark import Questions
 HEAD = "prod.safe.443.{}_shop.stock_shop.{}.GET."
 
 
-def edge(path: str, *, source="a", slot="_", days=(1, 2, 3), route=True, **changed) -> Edge:
+def edge(path: str, *, source="a", slot="_", days=(1, 2, 3), route=True, **changed) -> Observed:
     pattern = HEAD.format(source, slot) + path
     made = {
         "service": f"{source}.shop", "kind": "request", "pattern": pattern,
         "route": path if route else None, "standing": "verified", "allowed": None,
         "published": 5, "taken": 5, "days": frozenset(days), "witnesses": (pattern,),
     }  # fmt: skip
-    return Edge(**{**made, **changed})
+    return Observed(**{**made, **changed})
 
 
 def rules_of(edges, values=None, **thresholds):
-    rules, thin = propose(edges, values or {}, **thresholds)
+    rules, thin = propose(edges, values or {}, Thresholds(**thresholds))
     return [row["rule"] for row in rules], {row["pattern"]: row["why"] for row in thin}
 
 
@@ -71,7 +72,7 @@ def test_a_wildcard_needs_values_days_and_sources() -> None:
     assert thin == {}
     # One source, or days that are too few: no rule, and the reason.
     assert rules_of(two[:1], several) == ([], {two[0].pattern: "1 of 2 sources"})
-    assert rules_of(two[:1], several, min_sources=1)[0] == found[:1]
+    assert rules_of(two[:1], several, sources=1)[0] == found[:1]
     thinner = [edge("items.*", days=(1,)), edge("items.*", source="b", days=(1, 2))]
     assert set(rules_of(thinner, several)[1].values()) == {"2 of 3 days"}
     # One value does not justify a wildcard.
@@ -100,9 +101,7 @@ def test_only_messages_that_are_in_order_are_evidence() -> None:
 @pytest.mark.requirement("P-06")
 def test_the_trust_root_the_plane_and_the_slot_are_never_generalised() -> None:
     danger = [edge("mint.*", source=s) for s in "ab"]
-    danger = [
-        Edge(**{**vars(e), "pattern": e.pattern.replace("safe.443", "danger.666")}) for e in danger
-    ]
+    danger = [replace(e, pattern=e.pattern.replace("safe.443", "danger.666")) for e in danger]
     found, thin = rules_of(danger, {route_key(danger[0].pattern): {1: ("x", "y")}})
     assert found == []
     assert all("trust root" in why for why in thin.values())
@@ -113,10 +112,10 @@ def test_the_trust_root_the_plane_and_the_slot_are_never_generalised() -> None:
 @pytest.mark.requirement("P-06")
 def test_subscriptions_that_reach_planes_the_trust_root_or_inboxes_are_not_proposed() -> None:
     def row(pattern, days=(1, 2, 3)):
-        return {"identity": "a.shop", "pattern": pattern, "allowed": None, "count": 1,
-                "days": frozenset(days)}  # fmt: skip
+        return Observed("a.shop", "subscription", pattern, None, "verified", None, 1, 1,
+                        frozenset(days), (pattern,))  # fmt: skip
 
-    rules, thin = propose_subscriptions(
+    rules, thin = propose(
         [
             row("prod.safe.443.*.a_shop.id-1.GET.x"),
             row("prod.safe.443.*.a_shop._.GET.y"),
@@ -124,7 +123,8 @@ def test_subscriptions_that_reach_planes_the_trust_root_or_inboxes_are_not_propo
             row("prod.danger.666.*.a_shop._.GET.x"),
             row("prod.safe.417.*.b_shop._.POST.on-x", days=(1,)),
             row(">"), row("*.safe.>"), row("prod.>"), row("_INBOX.abc"),
-        ]
+        ],
+        {},
     )  # fmt: skip
     assert [r["rule"] for r in rules] == [
         "prod.danger.666.*.a_shop._.GET.x",

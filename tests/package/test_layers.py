@@ -107,6 +107,7 @@ def looks_public(name: str) -> bool:
 #: Packages that show, test or sign what others make, and so may import their private modules.
 FRIENDS = {
     "subtrie._cli": ("subtrie",),
+    "subtrie.audit": ("subtrie.acl",),
     "subtrie.conformance": ("subtrie.connector",),
     "subtrie.gencreds": ("subtrie.acl",),
     "subtrie.report": ("subtrie.acl", "subtrie.audit"),

@@ -9,7 +9,7 @@ what it is for. The result never allows more than before. Pure rules.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .._core import engine
@@ -17,15 +17,14 @@ from .._core.errors import SubtrieError
 from ._permissions import Permissions
 from ._rule_usage import UNUSED, entry_usage
 from ._strict_model import covers_alone
-from ._traffic import Published, Traffic
+from ._synthesis import Observed, Thresholds, propose
+from ._traffic import Traffic
 
 #: An entry is kept rather than replaced by more entries than this: subjects with names of things
 #: in them would each become an entry. A larger number narrows more, and makes longer lists.
 MOST_PARTS = 8
 #: Beyond this many patterns of one user, entries are kept: each pair of patterns is compared.
 MOST_PATTERNS = 1_000
-#: Messages for the broker itself, which no client receives.
-_BROKER = "$JS."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +42,43 @@ class Narrowing:
     added: tuple[tuple[str, str], ...]
 
 
+class _Synthesis:
+    """The rules that the traffic of a user justifies, and the patterns that are too thin for one.
+
+    Those for Microbus are what an audit proposes; those for other subjects are made here.
+    """
+
+    def __init__(self, traffic: Traffic) -> None:
+        observed = list(_observed(traffic))
+        self._crowded = len(traffic.published) > MOST_PATTERNS
+        if self._crowded:
+            observed = [each for each in observed if each.verb == "subscribe"]
+        rules, thin = propose(observed, {}, Thresholds(days=0, sources=0, any_subject=True))
+        self._proposed = traffic.proposed
+        self._made = [(row["verb"], row["rule"]) for row in rules]
+        publish = self.rules("publish")
+        self._thin = [
+            row["pattern"]
+            for row in thin
+            if not traffic.is_microbus(row["pattern"])
+            or not any(engine.overlaps(rule, row["pattern"]) for rule in publish)
+        ]
+
+    def rules(self, verb: str) -> list[str]:
+        """Return the rules of a verb, those of the audit first."""
+        return [rule for each, rule in (*self._proposed, *self._made) if each == verb]
+
+    def is_thin(self, entry: str) -> bool:
+        """Return whether an entry must stay, as the traffic does not tell what it is for."""
+        return self._crowded or any(engine.overlaps(entry, each) for each in self._thin)
+
+    def of_subscription(self, pattern: str) -> str | None:
+        """Return the rule for a subscription; None if it is too rare for one."""
+        covering = [rule for rule in self.rules("subscribe") if engine.covers(rule, pattern)]
+        made = ("subscribe", pattern) in self._made
+        return pattern if made else next(iter(covering), None)
+
+
 def narrowed(permissions: Permissions, traffic: Traffic) -> Narrowing:
     """Return the permissions narrowed to the traffic.
 
@@ -58,6 +94,7 @@ def narrowed(permissions: Permissions, traffic: Traffic) -> Narrowing:
         for each in entry_usage(permissions, traffic)
         if each.state == UNUSED
     }
+    synthesis = _Synthesis(traffic)
     lists: dict[str, list[str]] = {}
     for verb, parts in (("publish", _publish_parts), ("subscribe", _subscribe_parts)):
         today = permissions.lists(verb)[0]
@@ -65,7 +102,9 @@ def narrowed(permissions: Permissions, traffic: Traffic) -> Narrowing:
         lists[verb] = list(
             dict.fromkeys(
                 part
-                for entry, found in zip(used, parts(permissions, used, traffic), strict=True)
+                for entry, found in zip(
+                    used, parts(permissions, used, traffic, synthesis), strict=True
+                )
                 for part in (found if 0 < len(found) <= MOST_PARTS else [entry])
             )
         )
@@ -122,26 +161,24 @@ def _pattern(entry: str) -> str:
     return entry.partition(" ")[0]
 
 
+def _observed(traffic: Traffic) -> Iterator[Observed]:
+    """Yield the traffic of a user as evidence for rules."""
+    for sent in traffic.published:
+        kind = "request" if traffic.is_microbus(sent.pattern) else "other"
+        taken = sent.least if sent.received else 0
+        yield Observed.plain("", kind, sent.pattern, sent.most, taken)
+    for each in traffic.subscribed:
+        if not traffic.is_microbus(each.pattern):
+            yield Observed.plain("", "subscription", each.pattern, each.times, each.times)
+
+
 def _publish_parts(
-    permissions: Permissions, entries: Sequence[str], traffic: Traffic
+    permissions: Permissions, entries: Sequence[str], traffic: Traffic, synthesis: _Synthesis
 ) -> Iterable[list[str]]:
     """Yield the parts of each entry that the traffic needs; none if it must stay as it is."""
-    rules = [rule for verb, rule in traffic.proposed if verb == "publish"]
-    sent = [each for each in traffic.published if not traffic.is_microbus(each.pattern)]
-    # What no client received has only its subject, which may be one of many: a stream may store it.
-    vague = [e.pattern for e in sent if not e.received and not e.pattern.startswith(_BROKER)]
-    needed = _unexplained(sent, traffic.published)
-    rules += [each.pattern for each in needed or ()]
-    # The rules for Microbus leave out what was seen too rarely; flows have it still.
-    thin = [
-        each.pattern
-        for each in traffic.published
-        if traffic.is_microbus(each.pattern)
-        and not any(engine.overlaps(rule, each.pattern) for rule in rules)
-    ]
+    rules = synthesis.rules("publish")
     for entry in entries:
-        keep = needed is None or any(engine.overlaps(entry, each) for each in (*vague, *thin))
-        keep = keep or _has_more(entry, traffic)
+        keep = synthesis.is_thin(entry) or _has_more(entry, traffic)
         yield [] if keep else _parts(entry, rules)
 
 
@@ -157,38 +194,6 @@ def _has_more(entry: str, traffic: Traffic) -> bool:
     return counted.accepted > told
 
 
-def _unexplained(
-    sent: Sequence[Published], everything: Sequence[Published]
-) -> list[Published] | None:
-    """Return the patterns that are needed; None if there are too many to compare.
-
-    A wide subscription, as that of a monitor, is not needed if narrower ones that have nothing in
-    common received as many messages.
-    """
-    if len(everything) > MOST_PATTERNS:
-        return None
-    narrower = sorted(
-        (each for each in everything if each.received), key=lambda one: (-one.least, one.pattern)
-    )
-    needed = []
-    for wide in sent:
-        if not wide.received and not wide.pattern.startswith(_BROKER):
-            continue
-        disjoint: list[str] = []
-        count = 0
-        for each in narrower:
-            if (
-                each.pattern != wide.pattern
-                and engine.covers(wide.pattern, each.pattern)
-                and not any(engine.overlaps(other, each.pattern) for other in disjoint)
-            ):
-                disjoint.append(each.pattern)
-                count += each.least
-        if not disjoint or count < wide.most:
-            needed.append(wide)
-    return needed
-
-
 def _parts(entry: str, patterns: Iterable[str]) -> list[str]:
     """Return the widest common parts of an entry and some patterns."""
     found = sorted({part for each in patterns if (part := common_part(entry, each)) is not None})
@@ -202,24 +207,19 @@ def _parts(entry: str, patterns: Iterable[str]) -> list[str]:
 
 
 def _subscribe_parts(
-    permissions: Permissions, entries: Sequence[str], traffic: Traffic
+    permissions: Permissions, entries: Sequence[str], traffic: Traffic, synthesis: _Synthesis
 ) -> Iterable[list[str]]:
     """Yield the parts of each entry that the subscriptions need; none if it must stay."""
-    rules = [rule for verb, rule in traffic.proposed if verb == "subscribe"]
     for entry in entries:
         found: set[str] = set()
         keep = False
         for each in traffic.subscribed:
             if not covers_alone(permissions, entry, each.pattern, each.queue):
                 continue
-            covering = [rule for rule in rules if engine.covers(rule, each.pattern)]
-            if traffic.is_microbus(each.pattern) and not covering:
+            wanted = synthesis.of_subscription(each.pattern)
+            if wanted is None:  # of Microbus, and too rare for a rule
                 keep = True
-            wanted = covering[0] if covering else each.pattern
-            if wanted.startswith("_INBOX"):  # the rest is random
-                wanted = f"{wanted.partition('.')[0]}.>"
-            part = common_part(_pattern(entry), wanted)
-            if part is not None:
+            elif (part := common_part(_pattern(entry), wanted)) is not None:
                 found.add(_in_queue(entry, part, each.queue))
         yield [] if keep else sorted(found)
 

@@ -11,6 +11,7 @@ from ... import SubjectTrie
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
+from ...acl._synthesis import Observed, Thresholds, propose, route_key
 from .._schema import TABLES
 from .flows import per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
@@ -18,7 +19,6 @@ from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
 from .rule_table import Rule, numbered, of_subscription
 from .sums import EDGE, Sums
-from .synthesis import Edge, propose, propose_subscriptions, route_key
 from .violations import violation_rows
 
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ class Answers:
     def synthesise(self) -> tuple[Rows, Rows]:
         """Return the rows of ``proposal`` and of ``too_thin``."""
         questions = self.questions
-        edges = [
-            Edge(
+        observed = [
+            Observed(
                 row["service"], row["kind"], row["pattern"], row["route"], row["standing"],
                 row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
                 tuple(row["witnesses"]),
@@ -231,12 +231,11 @@ class Answers:
             into = values.setdefault(route_key(pattern), {})
             least, greatest = into.get(position, (low, high))
             into[position] = min(least, low), max(greatest, high)
-        rules, thin = propose(
-            edges, values, min_days=questions.min_days, min_sources=questions.min_sources
-        )
         _, last = self._span()
-        more, thinner = propose_subscriptions(
-            self._subscription_days(last), min_days=questions.min_days
+        rules, thin = propose(
+            [*observed, *self._active_subscriptions(last)],
+            values,
+            Thresholds(questions.min_days, questions.min_sources),
         )
         covering: dict[tuple[str, str], list[Rule]] = {}
         for each in (*self.rules, *self.subscribe_rules):
@@ -245,25 +244,24 @@ class Answers:
         found = [
             {**row, "covered_by": _covering(covering.get((row["service"], row["verb"]), ()),
                                             row["rule"])}
-            for row in (*rules, *more)
+            for row in rules
         ]  # fmt: skip
-        return found, [*thin, *thinner]
+        return found, thin
 
-    def _subscription_days(self, last: datetime | None) -> Rows:
-        """Return each subscription of each identity once, with the days on which it was active."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+    def _active_subscriptions(self, last: datetime | None) -> Iterator[Observed]:
+        """Yield each subscription of each identity once, with the days on which it was active."""
+        found: dict[tuple[str, str], tuple[Any, int, frozenset[int]]] = {}
         for row in self.subscriptions:
             if row["identity"] is None:
                 continue
             end = row["end"] or last or row["start"]
-            into = found.setdefault(
-                (row["identity"], row["pattern"]),
-                {"identity": row["identity"], "pattern": row["pattern"], "days": frozenset(),
-                 "count": 0, "allowed": self._may_subscribe(row)},
-            )  # fmt: skip
-            into["days"] |= frozenset(range(_day(row["start"]), _day(end) + 1))
-            into["count"] += 1
-        return list(found.values())
+            key = row["identity"], row["pattern"]
+            allowed, count, days = found.get(key) or (self._may_subscribe(row), 0, frozenset())
+            active = range(_day(row["start"]), _day(end) + 1)
+            found[key] = allowed, count + 1, days | frozenset(active)
+        for (identity, pattern), (allowed, count, days) in found.items():
+            yield Observed(identity, "subscription", pattern, None, "verified", allowed, count,
+                           count, days, (pattern,))  # fmt: skip
 
     def gap(self) -> Rows:
         """Return the rows of the table; none without code and rules."""
