@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from subtrie.connector._responses import AckTimer
+from subtrie.connector._ack_timer import AckTimer
 from subtrie.connector._transport import Transport
 
 TIMEOUT = 0.2

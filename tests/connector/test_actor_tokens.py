@@ -315,3 +315,22 @@ async def test_a_key_is_43_characters_of_base64url(service, change):
     checks = verifier(service)
     assert await status_of(checks, token) == 401
     assert checks._keys[ACCESS] == {}
+
+
+async def test_the_claims_of_a_token_without_a_valid_signature_are_not_unfolded(
+    service, monkeypatch
+):
+    unfolded, flattened = [], _actor.flattened
+    monkeypatch.setattr(_actor, "flattened", lambda c: (unfolded.append(1), flattened(c))[1])
+    checks = verifier(service)
+    nested: dict[str, object] = {}
+    for _ in range(400):
+        nested = {"a": nested}
+    token = service.sign(claims=nested)
+    head, payload, _ = token.split(".")
+    forged = f"{head}.{payload}.{encoded(bytes(64))}"
+    for each in (forged, f"{head}.{payload}."):
+        assert await status_of(checks, each) == 401
+    assert not unfolded
+    assert (await status_of(checks, token))["claims"] == nested
+    assert unfolded

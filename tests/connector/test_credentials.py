@@ -18,6 +18,7 @@ from subtrie.connector import AckTimeout, Connector, Request
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._codec import write_request
+from subtrie.connector._credentials import Credentials
 
 from .nats_server import NatsServer
 
@@ -176,3 +177,11 @@ async def test_connectors_share_the_dispatcher_of_the_process(make_memory, plane
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.7"
         assert len(Dispatcher.shared().handlers(subject)) == 1
     assert Dispatcher.shared().handlers(subject) == ()
+
+
+def test_the_repr_of_credentials_shows_no_secret():
+    url = "nats://admin:hunter2@one.example:4222, tls://sesame@two.example"
+    shown = repr(Credentials(url, creds="SU", user="u", password="pass", token="t0ken"))
+    assert "nats://one.example:4222, tls://two.example" in shown
+    for secret in ("hunter2", "admin", "sesame", "pass", "t0ken", "SU"):
+        assert secret not in shown

@@ -11,9 +11,9 @@ from patience import until
 from subtrie import microbus
 from subtrie._core import control_headers
 from subtrie.connector import BusError, HTTPError, Request, RequestTimeout, Response
+from subtrie.connector._ack_timer import ack_limit
 from subtrie.connector._codec import read_response, write_request, write_response
 from subtrie.connector._fragments import Reassembler, cut
-from subtrie.connector._responses import ack_limit
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"

@@ -12,7 +12,7 @@ from subtrie.connector import _responses
 from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._headers import Headers
 from subtrie.connector._responses import ResponseStream
-from subtrie.connector._routing import KnownResponders
+from subtrie.connector._routing import MAX_KNOWN, MAX_SILENT, KnownResponders
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -52,7 +52,10 @@ async def test_the_responders_of_one_multicast_are_bounded(monkeypatch):
         for number in (1, 2, 3):
             call.receive(response(number, op))
     call._on_ack_timeout()
-    assert [each.body async for each in call] == [b"1", b"2"]
+    got = [each async for each in call]
+    assert sorted(each.body for each in got) == [b"", b"1", b"2"]
+    (missing,) = [each.error for each in got if each.error]
+    assert missing.status == 503
 
 
 async def test_known_responders_are_not_waited_for(make, monkeypatch):
@@ -76,3 +79,96 @@ async def test_known_responders_are_not_waited_for(make, monkeypatch):
                 web._client.known_responders.drop_hosts({HOST})
             assert [a.body async for a in web.publish("GET", URL)] == [b"here"]
             assert len(waits) == count
+
+
+def response_of(source: str, number: int, op: str, size: int = 0) -> ResponseEnvelope:
+    made = response(number, op)
+    made.source, made.body = source, bytes(size)
+    return made
+
+
+async def test_the_answers_of_one_source_to_a_multicast_are_bounded_and_leave_room():
+    loop = asyncio.get_running_loop()
+    call = ResponseStream(loop, "s", 9.0, KnownResponders(), lambda: None, max_bytes=1000)
+    for number in range(30):
+        call.receive(response_of("evil.example", number, control_headers.RESPONSE, 100))
+    for number in range(2):
+        call.receive(response_of(HOST, 100 + number, control_headers.RESPONSE, 200))
+    assert call._held.taken_bytes == 1400
+    call._on_ack_timeout()
+    got = [each async for each in call]
+    assert sum(len(each.body) for each in got) == 1400
+    assert [each.error.status for each in got if each.error] == [503], "said once"
+    assert [each.source for each in got if len(each.body) == 200] == [HOST, HOST]
+    assert (call._held.taken_bytes, call._unanswered) == (0, set())
+
+
+async def test_the_bytes_that_the_caller_has_taken_do_not_count():
+    loop = asyncio.get_running_loop()
+    call = ResponseStream(loop, "s", 9.0, KnownResponders(), lambda: None, max_bytes=100)
+    for number in range(30):
+        call.receive(response_of("a.example", number, control_headers.RESPONSE, 100))
+        assert len((await anext(call)).body) == 100
+
+
+async def test_the_instances_of_one_source_leave_room_for_others(monkeypatch):
+    monkeypatch.setattr(_responses, "_MOST_INSTANCES", 10)
+    call = stream(KnownResponders())
+    for number in range(30):
+        call.receive(response_of("evil.example", number, control_headers.ACK))
+    call.receive(response_of(HOST, 100, control_headers.RESPONSE))
+    assert len(call._instances) == 11
+    for number in range(100):  # one instance with many queue names
+        again = response_of(HOST, 100, control_headers.ACK)
+        again.headers.lists[control_headers.QUEUE] = [f"q{number}"]
+        call.receive(again)
+    assert len(call._queues) <= 12
+    call.expire()
+
+
+async def test_one_acknowledgement_without_an_answer_does_not_hold_the_end(monkeypatch):
+    known, loop = KnownResponders(), asyncio.get_running_loop()
+
+    def ask(timeout: float) -> ResponseStream:
+        call = ResponseStream(loop, "s", timeout, known, lambda: None)
+        call.receive(response_of("evil.example", 1, control_headers.ACK))
+        call.receive(response_of(HOST, 2, control_headers.RESPONSE))
+        call._on_ack_timeout()
+        return call
+
+    first = ask(600.0)
+    assert not first._done, "it may be slow"
+    first.expire()
+    assert [each.error and each.error.status async for each in first] == [None, 408]
+    assert list(known.silent) == ["evil.example"]
+    second = ask(1.0)
+    assert not second._done
+    assert [each.source async for each in second] == [HOST], "without a 408"
+    third = ask(600.0)
+    third.receive(response_of("evil.example", 1, control_headers.RESPONSE))
+    assert len([each async for each in third]) == 2
+    assert not known.silent
+
+
+async def test_a_silent_source_does_not_end_the_wait_for_others():
+    known, loop = KnownResponders(), asyncio.get_running_loop()
+    known.note_silent("evil.example")
+    call = ResponseStream(loop, "s", 0.2, known, lambda: None)
+    call.receive(response_of("evil.example", 1, control_headers.ACK))
+    call._on_ack_timeout()
+    assert call._silent_timer is not None
+    call.receive(response_of(HOST, 2, control_headers.ACK))
+    got = [each async for each in call]
+    assert [each.error.status for each in got] == [408]
+    assert set(known.silent) == {"evil.example", HOST}
+
+
+def test_what_is_remembered_of_responders_is_bounded():
+    known = KnownResponders()
+    for number in range(2 * MAX_SILENT):
+        known.note_silent(f"h{number}")
+    assert len(known.silent) == MAX_SILENT
+    known.keep("s", frozenset(map(str, range(MAX_KNOWN))))
+    assert known.get("s")
+    known.keep("s", frozenset(map(str, range(MAX_KNOWN + 1))))
+    assert not known.get("s")

@@ -129,10 +129,12 @@ class ActorVerifier:
             _refuse("not a JWT")
         header_part, payload_part, signature = token.split(".")
         header, claims = _object(_decoded(header_part)), _object(_decoded(payload_part))
-        payload, flat = _decoded(payload_part), flattened(claims)
+        payload = _decoded(payload_part)
         algorithm = header.get("alg")
         if algorithm == "none" and not signature and self._allow_unsigned():
-            return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), "", "", b"")
+            return _Token(
+                payload, flattened(claims), claims.get("exp"), claims.get("nbf"), "", "", b""
+            )
         key_id, issuer = header.get("kid"), claims.get("iss")
         if algorithm != "EdDSA" or "crit" in header:
             _refuse("not signed with EdDSA")
@@ -143,7 +145,9 @@ class ActorVerifier:
             _refuse("not issued by a token service")
         key = await self._key(issuer, key_id)
         _check_signature(key, token, signature)
-        return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), issuer, key_id, key)
+        # The claims are unfolded only now: an unsigned token costs no work for them.
+        flat, expires, not_before = flattened(claims), claims.get("exp"), claims.get("nbf")
+        return _Token(payload, flat, expires, not_before, issuer, key_id, key)
 
     def _check_time(self, token: _Token) -> None:
         now = self._clock()

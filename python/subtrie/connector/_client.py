@@ -16,6 +16,7 @@ from typing import Any
 from .. import microbus
 from .._core import control_headers, engine
 from .._core.errors import SubtrieError, refusal
+from ._ack_timer import AckTimer, ack_limit
 from ._envelope import (
     PendingRequest,
     RequestEnvelope,
@@ -30,7 +31,7 @@ from ._identity import request_address
 from ._json import json_bytes
 from ._limits import check_head
 from ._message import Response
-from ._responses import AckTimer, ResponseReceiver, ResponseStream, ack_limit
+from ._responses import MAX_BODIES, ResponseReceiver, ResponseStream
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
@@ -228,6 +229,7 @@ class RequestClient:
             request.budget,
             self.known_responders,
             lambda: self._retire(message_id),
+            max_bytes=MAX_BODIES * self._runtime.max_body,
         )
         self.responses.waiting[message_id] = call
         if transport.nats is None:

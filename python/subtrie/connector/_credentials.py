@@ -20,7 +20,7 @@ from .._core.errors import refusal
 from .._nats.creds_file import format_creds, jwt_in_creds
 from .._nats.jwt import utc_text, validity_of_token
 from .._nats.secret_file import secret_file_fault
-from ._settings import variable
+from ._settings import shown_url, variable
 
 _VARIABLES = (
     "MICROBUS_NATS_USER",
@@ -33,7 +33,7 @@ _VARIABLES = (
 
 @dataclass(frozen=True)
 class Credentials:
-    """The credentials of one service; ``repr`` shows no secret."""
+    """The credentials of one service; ``repr`` shows no secret, and of the URL host and port."""
 
     url: str
     creds: str = field(default="", repr=False)
@@ -46,6 +46,10 @@ class Credentials:
     digest: str = ""
     from_variables: bool = False
     creds_file: Path | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        servers = ", ".join(shown_url(url) for url in self.url.split(","))
+        return f"Credentials({servers!r}, cert={self.cert!r}, key={self.key!r}, ca={self.ca!r})"
 
     def tls_context(self) -> ssl.SSLContext | None:
         """Return the certificates for TLS; None if there are none."""

@@ -2,10 +2,6 @@
 
 A response is matched to its request by the message id, on the subscription of this very instance; a
 response that comes too late is dropped.
-
-The acknowledgement timer does not blame the subscriber for a fault of the caller or the broker. It
-starts again while the connection is lost, or if the event loop was blocked; and before it expires,
-the broker must answer a ping, so that everything it sent earlier has been read.
 """
 
 from __future__ import annotations
@@ -19,97 +15,26 @@ from functools import partial
 
 from .._core import control_headers
 from .._core.errors import SubtrieError, refusal
+from ._ack_timer import AckTimer
 from ._codec import read_response
 from ._envelope import PendingRequest, ResponseEnvelope
 from ._errors import HTTPError, PublishRefused, RequestTimeout, made_here, read_error
-from ._fragments import MAX_ACK_WAIT, MAX_SILENCE, Reassembler
+from ._fragments import MAX_SILENCE, Reassembler
 from ._identity import reply_address
 from ._limits import too_long
 from ._message import Message, Request, Response
+from ._places import Places
 from ._routing import KnownResponders
 from ._runtime import Runtime
 from ._transport import Transport
 
 _READ_LIMIT = 2.0  # seconds for the broker to answer a ping, before a response is given up
 _SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
-_MOST_INSTANCES = 16_384  # responders of one multicast; bounds the memory of its caller
-_GRACE = 0.1  # of the timeout: time to process what was read
-_LATE = 0.25  # of the timeout: a loop that is later than this was blocked
-
-
-def ack_limit(request: Request, runtime: Runtime, transport: Transport) -> float:
-    """Return how long to wait for the acknowledgement of a request, in seconds."""
-    limit = transport.ack_limit(runtime.round_trip)
-    whole = len(request.body) <= transport.fragment_size
-    return limit if whole else min(limit, MAX_ACK_WAIT * runtime.round_trip)
-
-
-class AckTimer:
-    """Calls a function once if no acknowledgement arrives in time.
-
-    Args:
-        loop: The caller's event loop.
-        timeout: The time in seconds.
-        acked: Returns whether the acknowledgement has arrived; it may arrive in another thread.
-        expired: The function.
-        transport: Tells whether the connection is lost, and pings the broker.
-    """
-
-    __slots__ = (
-        "_acked",
-        "_check_task",
-        "_due",
-        "_expired",
-        "_handle",
-        "_loop",
-        "_timeout",
-        "_transport",
-    )
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        timeout: float,
-        acked: Callable[[], bool],
-        expired: Callable[[], None],
-        transport: Transport,
-    ) -> None:
-        self._loop, self._timeout, self._transport = loop, timeout, transport
-        self._acked, self._expired = acked, expired
-        self._check_task: asyncio.Task[None] | None = None
-        self._arm()
-
-    def _arm(self) -> None:
-        self._due = self._loop.time() + self._timeout
-        self._handle = self._loop.call_at(self._due, self._on_due)
-
-    def _on_due(self) -> None:
-        if self._acked():
-            return
-        late = self._loop.time() - self._due
-        if self._transport.disconnected() or late > self._timeout * _LATE:
-            self._arm()
-        else:
-            self._check_task = self._loop.create_task(self._check())
-
-    async def _check(self) -> None:
-        responded = await self._transport.responds(self._timeout)
-        ends = self._loop.time() + self._timeout * _GRACE
-        await asyncio.sleep(self._timeout * _GRACE)
-        late = self._loop.time() - ends
-        self._check_task = None
-        if self._acked():
-            return
-        if not responded or self._transport.disconnected() or late > self._timeout * _LATE:
-            self._arm()
-        else:
-            self._expired()
-
-    def stop(self) -> None:
-        """Cancel the timer."""
-        self._handle.cancel()
-        if self._check_task is not None:
-            self._check_task.cancel()
+_MOST_INSTANCES = 16_384  # responders of one multicast, and of those in excess by other sources
+MAX_BODIES = 2  # bodies of the largest size that wait for the caller of a multicast, and in excess
+#: Of the time budget of a multicast: how long its end waits for the responses of sources that did
+#: not respond to an earlier one. Longer waits for a slow one, shorter for an end that comes soon.
+SILENT_WAIT = 0.1
 
 
 class ResponseStream(AsyncIterator[Response]):
@@ -117,7 +42,9 @@ class ResponseStream(AsyncIterator[Response]):
 
     The stream ends when every responder that acknowledged has responded and no more
     acknowledgements are expected: after one round trip, or as soon as all responders of the last
-    multicast to the same subject were seen.
+    multicast to the same subject were seen. A source that acknowledged an earlier multicast and did
+    not respond holds the end for a tenth of the time only. Responders, and the bytes that wait for
+    the caller, are bounded by source and in sum; what exceeds that is one response 503.
 
     Attributes:
         loop: The caller's event loop.
@@ -134,6 +61,8 @@ class ResponseStream(AsyncIterator[Response]):
         timeout: float,
         known: KnownResponders,
         closed: Callable[[], None],
+        *,
+        max_bytes: int = 1 << 62,
     ) -> None:
         self.loop, self.subject = loop, subject
         self.expires = loop.time() + timeout
@@ -146,9 +75,14 @@ class ResponseStream(AsyncIterator[Response]):
         self._changed = asyncio.Event()
         self._done = False
         self._no_more_acks = False
-        self._instances: dict[str, bool] = {}  # seen; True once it has responded
+        self._instances: dict[str, str] = {}  # the source of each that was seen
+        self._unanswered: set[str] = set()  # those that have not responded
+        self._places, self._held = Places(_MOST_INSTANCES), Places(1 << 62, max_bytes)
+        self._overflowed = False
+        self._silent_timer: asyncio.TimerHandle | None = None
         self._queues: set[str] = set()
         self._ack_timer: AckTimer | None = None
+        self._silent_wait = SILENT_WAIT * timeout
         self._timeout = loop.call_at(self.expires, self.expire)
 
     def await_acks(self, timeout: float, transport: Transport) -> None:
@@ -160,29 +94,52 @@ class ResponseStream(AsyncIterator[Response]):
 
     def receive(self, response: ResponseEnvelope) -> None:
         """Take an acknowledgement or a response; runs on the caller's loop."""
+        answer, source = response.op != control_headers.ACK, response.source
+        if answer:
+            self._known.silent.pop(source, None)
         if self._done:
-            if response.op != control_headers.ACK:
+            if answer:
                 self._known.drop(self.subject)
             return
-        instance = f"{response.id}.{response.source}"
-        if instance not in self._instances and len(self._instances) >= _MOST_INSTANCES:
-            return
+        instance = f"{response.id}.{source}"
+        new = instance not in self._instances
+        if new:
+            if not self._places.admits(source):
+                self._overflow()
+                return
+            self._places.take(source)
+            self._instances[instance] = source
+            self._unanswered.add(instance)
         # A queue name is what the responder says; its host is verified.
         queue = response.queue
-        self._queues.add(instance if queue is None else f"{response.source} {queue}")
+        if new or len(self._queues) < _MOST_INSTANCES:
+            self._queues.add(instance if queue is None else f"{source} {queue}")
         if self._expected and self._queues == self._expected:
             self._no_more_acks = True
-        if response.op == control_headers.ACK:
-            self._instances.setdefault(instance, False)
+        if not answer:
             if self.on_ack is not None:
                 self.on_ack(response)
             return
-        if self._instances.get(instance):
+        if instance not in self._unanswered:
             return  # a second response of the same instance
-        self._instances[instance] = True
-        self._responses.append(response)
+        self._unanswered.discard(instance)
+        size = len(response.body)
+        if self._held.admits(source, size):
+            self._held.take(source, size)
+            self._responses.append(response)
+        else:
+            self._overflow()
         self._changed.set()
         self._check()
+
+    def _overflow(self) -> None:
+        """Tell the caller once that responses are missing."""
+        if not self._overflowed:
+            self._overflowed = True
+            missing = Response(503)
+            missing.error = HTTPError("too many responses, or too many bytes wait", status=503)
+            self._responses.append(missing)
+            self._changed.set()
 
     def fail(self, error: SubtrieError) -> None:
         """End the stream with an error: the request was not sent."""
@@ -204,9 +161,26 @@ class ResponseStream(AsyncIterator[Response]):
             self._check()
 
     def _check(self) -> None:
-        if self._no_more_acks and all(self._instances.values()):
+        if not self._no_more_acks:
+            return
+        if not self._unanswered:
             self._known.keep(self.subject, frozenset(self._queues))
             self._finish()
+        elif self._silent_timer is None and self._only_silent():
+            self._silent_timer = self.loop.call_later(self._silent_wait, self._end_without_silent)
+
+    def _only_silent(self) -> bool:
+        """Return whether all that are waited for did not respond to an earlier multicast."""
+        silent = self._known.silent
+        return bool(silent) and all(self._instances[each] in silent for each in self._unanswered)
+
+    def _end_without_silent(self) -> None:
+        self._silent_timer = None
+        if not self._done:
+            if self._only_silent():
+                self._finish()
+            else:
+                self._check()
 
     def expire(self) -> None:
         """End the stream with a timeout, unless it has ended."""
@@ -215,6 +189,8 @@ class ResponseStream(AsyncIterator[Response]):
             late.error = RequestTimeout("timeout")
             self._responses.append(late)
             self._known.drop(self.subject)
+            for source in {self._instances[each] for each in self._unanswered}:
+                self._known.note_silent(source)
             self._finish()
 
     def _finish(self) -> None:
@@ -222,6 +198,8 @@ class ResponseStream(AsyncIterator[Response]):
         self._timeout.cancel()
         if self._ack_timer is not None:
             self._ack_timer.stop()
+        if self._silent_timer is not None:
+            self._silent_timer.cancel()
         self._closed()
         self._changed.set()
 
@@ -236,7 +214,10 @@ class ResponseStream(AsyncIterator[Response]):
                 raise StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()
-        return self._responses.popleft()
+        response = self._responses.popleft()
+        if isinstance(response, ResponseEnvelope):
+            self._held.give(response.source, len(response.body))
+        return response
 
 
 class ResponseReceiver:

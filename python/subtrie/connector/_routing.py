@@ -67,18 +67,37 @@ class NearestReplicas:
 _KEPT = 65_536  # subjects; bounds the memory of a caller with many URLs
 
 
+MAX_KNOWN = 1024  # responders of one subject that are remembered
+MAX_SILENT = 1024  # sources that acknowledge without a response that are remembered
+
+
 class KnownResponders:
-    """The responders last seen for each subject: queue names, and instances without a queue."""
+    """The responders last seen for each subject: queue names, and instances without a queue.
+
+    Attributes:
+        silent: The sources that acknowledged a multicast last and did not respond in its time.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self.silent: OrderedDict[str, None] = OrderedDict()
+
+    def note_silent(self, source: str) -> None:
+        """Remember a source that acknowledged and did not respond."""
+        self.silent[source] = None
+        self.silent.move_to_end(source)
+        if len(self.silent) > MAX_SILENT:
+            self.silent.popitem(last=False)
 
     def get(self, subject: str) -> frozenset[str]:
         """Return the expected responders of a subject; empty if unknown."""
         return self._known.get(subject, frozenset())
 
     def keep(self, subject: str, responders: frozenset[str]) -> None:
-        """Remember the responders of a subject."""
+        """Remember the responders of a subject, unless they are too many."""
+        if len(responders) > MAX_KNOWN:
+            self.drop(subject)
+            return
         self._known[subject] = responders
         self._known.move_to_end(subject)
         if len(self._known) > _KEPT:

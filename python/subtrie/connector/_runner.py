@@ -19,12 +19,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .._core import control_headers
-from ._endpoint import Endpoint
+from ._endpoint import LARGE_BODY, Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
 from ._middleware import Middleware, around
 from ._places import Places
+from ._records import MAX_REFUSALS, REFUSAL_PERIOD, RecordRate
 from ._runtime import Runtime
 from ._timers import Deadline
 from ._tracing import NO_SPAN, Span, server_span, trace_of
@@ -63,6 +64,7 @@ class HandlerRunner:
         self.check: Check | None = None
         self.on_failure: Callable[[str], None] | None = None
         self.tasks: dict[asyncio.Task[None], int] = {}
+        self._refusals = RecordRate(MAX_REFUSALS, REFUSAL_PERIOD)
         self._context = contextvars.Context()
 
     def open(self) -> None:
@@ -176,6 +178,7 @@ class HandlerRunner:
             if runtime.traced and not endpoint.control:
                 span = server_span(runtime.host, endpoint.port, endpoint.path, request)
             response: ResponseEnvelope | None = None
+            refused = failed is not None
             cause: BaseException | None = None
             try:
                 if failed is not None:
@@ -205,7 +208,7 @@ class HandlerRunner:
                 assert failed is not None
                 op = control_headers.ERROR
                 trace = span.trace_id or trace_of(request)
-                response = self._error_response(endpoint, failed, cause, trace)
+                response = self._error_response(endpoint, failed, cause, trace, refused=refused)
                 if self.on_failure is not None:
                     self.on_failure(span.trace_id)
             if span is not NO_SPAN:
@@ -250,7 +253,7 @@ class HandlerRunner:
             return self._checked(self.check, endpoint, request)
         if self.middleware:
             return around(self.middleware, endpoint.call)(request)
-        if endpoint.is_async:
+        if endpoint.is_async and not (endpoint.decodes and len(request.body) > LARGE_BODY):
             result: Awaitable[Any] = endpoint.bind(request, endpoint.handler)
             return result
         return endpoint.call(request)
@@ -260,9 +263,23 @@ class HandlerRunner:
         return await around(self.middleware, endpoint.call)(request)
 
     def _error_response(
-        self, endpoint: Endpoint, error: HTTPError, cause: BaseException | None, trace: str
+        self,
+        endpoint: Endpoint,
+        error: HTTPError,
+        cause: BaseException | None,
+        trace: str,
+        *,
+        refused: bool = False,
     ) -> ResponseEnvelope:
-        """Log an error and return the response for it; ``cause`` is what the handler raised."""
+        """Log an error and return the response for it.
+
+        Args:
+            endpoint: The endpoint.
+            error: The error.
+            cause: What the handler raised, or None.
+            trace: The trace id.
+            refused: Whether the handler did not run: peers could fill the log.
+        """
         runtime = self._runtime
         status = error.status
         sent = HTTPError(
@@ -273,20 +290,22 @@ class HandlerRunner:
             stack=[] if runtime.deployment == "PROD" else error.stack,
         )
         unexpected = cause is not None and not isinstance(cause, HTTPError)
-        logger.log(
-            logging.ERROR if status >= 500 else logging.INFO,
-            "handling %s %s failed: %s",
-            endpoint.method,
-            endpoint.path,
-            f"{type(cause).__name__}: {cause}" if unexpected else cause or sent,
-            exc_info=cause if status >= 500 else None,
-            extra={
-                "service": runtime.host,
-                "trace": sent.trace,
-                "status": status,
-                "stack": error.stack,
-            },
-        )
+        if not refused or self._refusals.admits():
+            logger.log(
+                logging.ERROR if status >= 500 else logging.INFO,
+                "handling %s %s failed: %s%s",
+                endpoint.method,
+                endpoint.path,
+                f"{type(cause).__name__}: {cause}" if unexpected else cause or sent,
+                self._refusals.left_out() if refused else "",
+                exc_info=cause if status >= 500 and not refused else None,
+                extra={
+                    "service": runtime.host,
+                    "trace": sent.trace,
+                    "status": status,
+                    "stack": error.stack,
+                },
+            )
         try:
             body = error_body(sent, indent=runtime.deployment == "LOCAL")
         except (TypeError, ValueError):  # a property that JSON cannot represent

@@ -46,6 +46,7 @@ logger = logging.getLogger("subtrie.connector")
 
 _LOCAL_PAYLOAD = 1 << 20  # bytes; nats-server's default
 _LOCAL_ROUND_TRIP = 0.01  # seconds
+_MOST_REFUSED = 10_000  # refused subscriptions that are remembered
 _HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 
 _open: weakref.WeakSet[Transport] = weakref.WeakSet()
@@ -153,7 +154,8 @@ class Transport:
 
     def _on_violation(self, found: RefusedOperation) -> None:
         if found.verb == "subscribe":
-            self.refused.add(found.subject)
+            if len(self.refused) < _MOST_REFUSED:
+                self.refused.add(found.subject)
         elif self.on_refused is not None:
             self.on_refused(found.subject)
 

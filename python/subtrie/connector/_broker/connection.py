@@ -21,6 +21,7 @@ from typing import Any
 from ..._core.errors import SubtrieError
 from .._credentials import Credentials
 from .._errors import HTTPError
+from .._records import BROKER_ERROR_PERIOD, MAX_BROKER_ERRORS, RecordRate
 from .._settings import shown_url
 from .acknowledging import Acknowledging
 from .errors import RefusedOperation, refuses_connection, violation
@@ -72,6 +73,7 @@ class Connection:
         self._session: Session | None = None
         self._info = ServerInfo()
         self._since = 0.0  # when the connection was established, on the loop's clock
+        self._errors = RecordRate(MAX_BROKER_ERRORS, BROKER_ERROR_PERIOD)
         self._pauses = Pauses(FIRST_WAIT, LONGEST_WAIT, STEADY_AFTER)
         self._server: Server
         self._subscriptions: dict[int, OpenSubscription] = {}
@@ -196,7 +198,8 @@ class Connection:
                 each(refused)
         # The first connection fails with an exception.
         level = logging.WARNING if self.connected else logging.DEBUG
-        logger.log(level, "%s: NATS error: %s", self._host, text)
+        if self._errors.admits():
+            logger.log(level, "%s: NATS error: %s%s", self._host, text, self._errors.left_out())
 
     def _on_ping_time(self, session: Session) -> None:
         session.check()

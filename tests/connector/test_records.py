@@ -1,0 +1,112 @@
+"""Log records that hostile peers cause: no forged lines, no escapes, no flood."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from patience import until
+from subtrie.connector import HTTPError
+from subtrie.connector._errors import RequestTimeout
+from subtrie.connector._records import MAX_BROKER_ERRORS, MAX_REFUSALS, RecordRate
+
+from .hostile_broker import HostileBroker
+from .test_broker_connection import connected
+
+HOST = "shop.example"
+TEXT = "x\r\n2026-01-01 ERROR forged\x1b[2J\u202e"
+
+
+@pytest.fixture
+def written():
+    """The text that a handler with a plain format writes."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logger = logging.getLogger("subtrie.connector")
+    logger.addHandler(handler)
+    yield stream.getvalue
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize("status", [404, 500])
+async def test_the_text_of_a_peer_forges_no_record(make, written, status):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("POST", "/")
+    async def fail(text: str) -> None:
+        try:
+            raise KeyError(text)
+        except KeyError as error:
+            raise HTTPError(f"no such item {text}", status=status) from error
+
+    async with shop, web:
+        logging.getLogger("subtrie.connector").setLevel(logging.INFO)
+        with pytest.raises(HTTPError):
+            await web.request("POST", f"https://{HOST}/", json={"text": TEXT})
+    text = written()
+    assert "no such item" in text
+    assert "\n2026" not in text
+    assert not {"\r", "\x1b", "\u202e"} & set(text)
+    assert ("Traceback" in text) == (status == 500)
+
+
+async def test_an_unexpected_error_keeps_its_name_and_its_traceback(make_memory, written):
+    shop = make_memory(HOST)
+
+    @shop.endpoint("POST", "/")
+    async def fail(text: str) -> None:
+        raise RuntimeError(text)
+
+    async with shop:
+        with pytest.raises(HTTPError):
+            await shop.request("POST", f"https://{HOST}/", json={"text": TEXT})
+    text = written()
+    assert "in fail" in text
+    assert "RuntimeError: x\\r\\n2026" in text
+    assert not {"\r", "\x1b"} & set(text)
+
+
+async def test_refused_requests_fill_no_log(make_memory, written):
+    shop = make_memory(HOST, max_at_work=1)
+
+    @shop.endpoint("GET", "/")
+    async def nothing() -> None:
+        pass
+
+    async with shop:
+        places = shop._server.runner.places
+        for _ in range(3):
+            places.take("evil.example")
+        for _ in range(100):
+            with pytest.raises(HTTPError, match="too many requests at work"):
+                await shop.request("GET", f"https://{HOST}/")
+        for _ in range(3):
+            places.give("evil.example")
+    text = written()
+    assert text.count("too many requests at work") == MAX_REFUSALS
+    assert "Traceback" not in text
+
+
+async def test_errors_of_the_broker_forge_no_record_and_fill_no_log(written):
+    async with HostileBroker({}) as broker, connected(broker.url) as connection:
+        broker.clients[0].send(b"-ERR 'a\x1b[2Jb\x85'\r\n" * 1000)
+        await until(lambda: "NATS error" in written())
+        await connection.responds(10)
+    text = written()
+    assert text.count("NATS error") == MAX_BROKER_ERRORS
+    assert "\x1b" not in text
+
+
+def test_what_was_left_out_is_counted():
+    now = [0.0]
+    rate = RecordRate(2, 10.0, clock=lambda: now[0])
+    assert [rate.admits() for _ in range(5)] == [True, True, False, False, False]
+    now[0] = 9.9
+    assert not rate.admits()
+    now[0] = 10.0
+    assert rate.admits()
+    assert rate.left_out() == " (4 more were not logged)"
+    assert rate.left_out() == ""
+    assert str(RequestTimeout("timeout"))
