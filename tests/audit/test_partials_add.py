@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from subtrie.audit import Questions, Run, audit, load_code, load_rules
+from subtrie.audit import Questions, Run, audit, load_code, load_rules, partials_of, table_of
 from subtrie.audit._partial.events import Reading
 from subtrie.audit._partial.partial import Partial
 from subtrie.audit._partial.parts import partials_of_part, plan
@@ -170,3 +170,15 @@ def test_a_stream_of_another_version_or_without_questions_is_refused(
     with pytest.raises(Exception, match="another version of subtrie"):
         run()
     assert issubclass(OutputFolderError, ValueError)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "runs"])
+def test_one_table_has_the_rows_of_the_audit(logs, questions, name) -> None:
+    with audit(logs, questions=questions, window=WINDOW) as run:
+        partials = list(partials_of(logs, window=WINDOW, heads=True))
+        random.Random(name).shuffle(partials)
+        found = table_of(name, partials, questions=questions, window=WINDOW)
+        assert found.to_pylist() == list(run.rows(name))
+        assert found.schema.equals(run.table(name).schema)
+    with pytest.raises(ValueError, match="no table 'run'; the tables are: at, "):
+        table_of("run", [])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._answers.questions import Questions
+from ._answers.sums import Sums
 from ._partial.events import Reading
 from ._partial.partial import Partial
 from ._partial.parts import Part, partials_of_part, plan, read_part, size_of
@@ -20,12 +21,14 @@ from ._run import Run
 from ._runs.run_folder import RunFolder
 from ._runs.run_record import run_record
 from ._runs.run_writer import committed, table_writer
+from ._schema import TABLES
 from ._slot_redaction import Redaction
 from ._spill import HeldPartial, HeldRows, SpillFile
+from ._tables.answer_sums import answer_sums
 from ._tables.bucket import Bucket
 from ._tables.context import Whole, context_of
 from ._tables.pattern_index import PatternIndex, open_index
-from ._tables.traffic import rows_of, sorted_rows, subscription_rows
+from ._tables.traffic import TOTALS, rows_of, sorted_rows, subscription_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +106,7 @@ def audit(
         whole = context_of(held.head, planes, questions, reading.window)
         step("writing tables", whole.context.lines)
         rows = HeldRows(memory, file)
-        for batch in _table_rows(held, whole):
+        for batch in rows_of_buckets(held.buckets(), whole, (*TABLES, TOTALS)):
             rows.add(batch)
         write = table_writer(folder, whole.context)
         entries = [row for batch in write(rows.sorted()) for row in batch.to_pylist()]
@@ -176,18 +179,32 @@ def _read(
     return inputs.digest if chooser is None else None
 
 
-def _table_rows(held: HeldPartial, whole: Whole) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables in pieces, in no particular order."""
+def rows_of_buckets(
+    buckets: Iterable[Partial], whole: Whole, wanted: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of tables in pieces, in no particular order; add the sums of answers.
+
+    Args:
+        buckets: The partials of some buckets each.
+        whole: What follows from the head.
+        wanted: The names of the tables.
+    """
     files = dict(whole.files)
 
     def opened(names: tuple[str, ...]) -> PatternIndex:
         return open_index(names, files.__getitem__)
 
-    def of_bucket(partial: Partial) -> Iterator[pa.RecordBatch]:
-        yield from sorted_rows(rows_of(Bucket(partial, whole.context, opened)))
+    def of_bucket(partial: Partial) -> Iterator[tuple[list[pa.RecordBatch], Sums | None]]:
+        bucket = Bucket(partial, whole.context, opened)
+        sums = None if whole.answers is None else answer_sums(bucket)
+        yield list(sorted_rows(rows_of(bucket, wanted))), sums
 
-    yield from _each(held.buckets(), of_bucket)
-    yield from sorted_rows(subscription_rows(opened(whole.context.subscribed).subscriptions))
+    for batches, sums in _each(buckets, of_bucket):
+        yield from batches
+        if whole.answers is not None and sums is not None:
+            whole.answers.sums.merge(sums)
+    others = subscription_rows(opened(whole.context.subscribed).subscriptions)
+    yield from sorted_rows(rows for rows in others if rows[0] in wanted)
 
 
 def _each(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:

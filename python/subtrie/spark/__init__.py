@@ -37,6 +37,7 @@ from ._sessions.carried import register_source
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
 from ._sessions.ship import ship
+from ._settled import settled
 from ._stream import audit_stream, open_audit
 from ._table_functions import (
     call_graph,
@@ -114,6 +115,7 @@ __all__ = [
     "register",
     "replies",
     "run_difference",
+    "settled",
     "ship",
     "slow_consumers",
     "spans",

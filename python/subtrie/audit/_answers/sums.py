@@ -76,6 +76,12 @@ class Sums:
             values = tuple(how(a, b) for how, a, b in zip(KINDS[kind], old, values, strict=True))
         of[key] = values
 
+    def merge(self, other: Sums) -> None:
+        """Add other sums."""
+        for kind, of in other._of.items():
+            for key, values in of.items():
+                self.add(kind, key, values)
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield kind and JSON of each key, for another process."""
         for kind, of in self._of.items():
