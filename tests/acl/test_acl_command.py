@@ -282,7 +282,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_pre_commit_hook_calls_an_existing_command(files):
-    [entry] = re.findall(r"entry: subtrie (acl .+)", (ROOT / ".pre-commit-hooks.yaml").read_text())
-    (files / "fine.conf").write_text(OLD.replace("{ user: other, password: hidden-word }", ""))
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    [entry] = re.findall(r"entry: subtrie (acl lint.+)", hooks)
+    fine = OLD.replace("{ user: other, password: hidden-word }", "")
+    (files / "fine.conf").write_text(fine.replace("hidden-word", "$PASSWORD"))
     assert run(*entry.split(), files / "fine.conf", files / "fine.conf").exit_code == 0
     assert run(*entry.split(), files / "fine.conf", files / "new.conf").exit_code == 1

@@ -214,7 +214,7 @@ def test_the_action_sets_no_variable_for_later_steps():
 
 #: Calls of Python and C functions for each further user: the bound of each verb.
 CALLS = {
-    "acl show F": 1_650, "acl lint F": 1_250, "acl who svc.7.x F": 1_150,
+    "acl show F": 1_650, "acl lint F": 2_100, "acl who svc.7.x F": 1_150,
     "acl who svc.*.x F --verb receive": 1_050, "acl diff F N": 3_200,
     "why svc.7.x -p F --every-user": 1_700, "acl flows F": 1_100,
 }  # fmt: skip

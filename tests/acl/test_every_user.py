@@ -115,7 +115,10 @@ def test_lint_of_all_users_by_default_and_without_rules_about_microbus(conf):
     done = run("acl", "lint", conf)
     assert done.exit_code == 1
     codes = [line.split()[2] for line in done.output.splitlines()[:-1]]
-    assert set(codes) == {"inbox:", "allow-responses:", "redundant:", "unbounded-depth:", "dead:"}
+    assert set(codes) == {
+        "inbox:", "allow-responses:", "redundant:", "unbounded-depth:", "dead:",
+        "publish-everything:", "plaintext-password:",
+    }  # fmt: skip
     assert "plane-wildcard: APP/admin" in run("acl", "lint", conf, "--plane", "prod").output
     assert "nats.conf:8:24: warning inbox: APP/ingest" in done.output
 

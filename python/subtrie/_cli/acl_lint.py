@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from rich.text import Text
 
+from .._core.errors import SubtrieError
 from .._findings.finding import Finding
 from .._findings.junit import Passed
 from .._findings.sarif import fingerprint
-from ..acl import LINT_RULES
+from ..acl import LINT_RULES, Permissions
+from ..acl._broker_lint import (
+    configuration_findings,
+    deployment_findings,
+    user_findings,
+)
+from ..acl._load import is_configuration
 from ..acl._microbus import about_microbus
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .output_formats import JSON, MARKDOWN, TEXT, by_format, formats, print_findings
-from .permission_files import FILE, SOURCE, BadFile, UserSelection, by_plane, every_user, of_user
+from .permission_files import (
+    FILE,
+    SOURCE,
+    BadFile,
+    UserSelection,
+    bad_file,
+    by_plane,
+    every_user,
+    of_user,
+)
 from .stream import console, printable
 
 
@@ -113,7 +130,31 @@ def _of_file(
         for each in permissions.lint(microbus=microbus):
             message = f"{name}: {each.message}" if name else each.message
             found.append(dataclasses.replace(each, message=message, file=each.file or str(file)))
-    return found
+    return [*found, *_of_broker(file, selection, users)]
+
+
+def _of_broker(
+    file: Path, selection: UserSelection, users: dict[str, Permissions]
+) -> Iterator[Finding]:
+    """Findings about the broker, and about what users may do to it."""
+    deployment = selection.deployment(file)
+    if list(users) == [""] and deployment is not None:
+        # The name of the only user is not shown, but its account counts.
+        known = [each for each in deployment.users if selection.concerns(each)]
+        asked = {known[0]: users[""]} if len(known) == 1 else users
+        found = [dataclasses.replace(each, user="") for each in user_findings(asked, deployment)]
+    else:
+        found = list(user_findings(users, deployment))
+    if deployment is not None and not selection.names_a_user:
+        found += deployment_findings(deployment)
+        try:
+            if is_configuration(file):
+                found += configuration_findings(Path(file))
+        except (SubtrieError, OSError) as error:
+            raise bad_file(error) from None
+    for each in found:
+        message = f"{each.user}: {each.message}" if each.user else each.message
+        yield dataclasses.replace(each, message=message, file=each.file or str(file))
 
 
 @click.command()

@@ -218,7 +218,7 @@ def _responses(permissions: RuleSets) -> Iterator[Finding]:
         f"allow_responses: the sender of a message chooses the subject of the answer, which may be "
         f"sent {often} whatever the lists say"
     )
-    yield Finding("allow-responses", "warning", message)
+    yield Finding("allow-responses", "note", message)
 
 
 def _size(permissions: RuleSets) -> Iterator[Finding]:

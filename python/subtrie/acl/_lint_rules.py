@@ -93,9 +93,49 @@ _RULES = (
         "Give each client its own inbox prefix, and allow that one only.",
     ),
     LintRule(
-        "allow-responses", "warning", "Replies may be sent whatever the lists say.",
+        "allow-responses", "note", "Replies may be sent whatever the lists say.",
         "The sender of a message chooses the reply subject, also one that is denied.",
-        "Allow the reply subjects in the publish list.",
+        "Keep it: it is narrower than to allow all inboxes. Bound it by max and expires.",
+    ),
+    LintRule(
+        "publish-everything", "warning", "A user may publish everything.",
+        "It may answer in place of any service, and manage all streams of its account.",
+        "List what it publishes (subtrie acl usage proposes it), or deny $JS.API.> and _INBOX.>.",
+    ),
+    LintRule(
+        "jetstream-admin", "warning", "A user may change or delete any stream of its account.",
+        "A stream that is purged, deleted or changed is lost to all its readers.",
+        "Allow the requests that its role needs (subtrie acl need).",
+    ),
+    LintRule(
+        "system-account", "warning", "A user may manage the broker.",
+        "The system account sees all connections, and may reload or stop servers.",
+        "Keep it for operators; name no such user in no_auth_user.",
+    ),
+    LintRule(
+        "inbox-publish", "warning", "A publish rule allows to answer any client.",
+        "Who knows or guesses a reply subject answers in place of the service that was asked.",
+        "Use allow_responses: it allows to answer the messages that were received.",
+    ),
+    LintRule(
+        "open-listener", "warning", "A listener admits everyone who reaches its port.",
+        "Another server brings in clients of any account; the monitoring port shows who is there.",
+        "Add authorization or tls with verify; bind the monitoring port to 127.0.0.1.",
+    ),
+    LintRule(
+        "plaintext-password", "warning", "A password is in the file as plain text.",
+        "Who reads the file, a copy or its history can log in.",
+        "Write its bcrypt hash (nats server passwd), or a variable of the environment.",
+    ),
+    LintRule(
+        "mapping-unreachable", "warning", "No user may publish what a mapping makes of a subject.",
+        "The lists of a user apply to the result of a mapping, so every such message is refused.",
+        "Allow the result to the users that publish the subject, or remove the mapping.",
+    ),
+    LintRule(
+        "expires-soon", "warning", "A token expires within 30 days.",
+        "No client can connect with it afterwards.",
+        "Sign it again in time.",
     ),
     LintRule(
         "redundant", "note", "A rule changes nothing.",
