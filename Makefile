@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
+.PHONY: help demo streams test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -125,6 +125,11 @@ bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=10
 flows: ## ask a broker 10,000 questions about accounts with exports, imports and mappings (SEED=1)
 	@tools/bootstrap test
 	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/flow_questions.py --seed $(or $(SEED),1) --count 10000
+
+streams: ## try 2,000 ways to streams as users of a broker, and compare with the model (SEED=1 RECORD=file)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/stream_questions.py --seed $(or $(SEED),1) --count 2000 \
+	    $(if $(RECORD),--record $(RECORD))
 
 fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)
 	@tools/bootstrap fuzz

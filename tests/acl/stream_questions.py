@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from raw_client import RawClient
-from servers import monitor, serving
+from servers import binaries, monitor, serving
 
 from subtrie._core import engine
 from subtrie._nats.jetstream_subjects import ADMIN, JETSTREAM_SUBJECTS
@@ -70,14 +70,14 @@ class Client(RawClient):
 
     def __init__(self, url: str, **options: object) -> None:
         #: The number of messages of each subscription, and the last payload.
-        self.heard: Counter[str] = Counter()
+        self.received: Counter[str] = Counter()
         self.payload: dict[str, bytes] = {}
         super().__init__(url, **options)
 
     def flush(self) -> None:
         """Reads until the broker has answered everything sent so far."""
         super().flush()
-        self.heard.update(sid for sid, _, _ in self.messages)
+        self.received.update(sid for sid, _, _ in self.messages)
 
     def send(self, subject: str, body: Any = None, reply: str = "", headers: str = "") -> None:
         data = b"" if body is None else json.dumps(body).encode()
@@ -90,14 +90,14 @@ class Client(RawClient):
 
     def wait(self, sid: str, number: int = 1) -> bytes:
         """Waits until so many messages of a subscription have arrived; returns the last."""
-        while self.heard[sid] < number:
+        while self.received[sid] < number:
             self._next()
         return self.payload.get(sid, b"")
 
     def seen_before(self, mark: str, sid: str) -> bool:
         """Whether a message of a subscription comes before one with this payload."""
         while True:
-            before = self.heard[sid]
+            before = self.received[sid]
             if mark.encode() in self._next():
                 return before > 0
 
@@ -107,7 +107,7 @@ class Client(RawClient):
         if line.startswith(("MSG ", "HMSG ")):
             words = line.split(" ")
             data: bytes = self._file.read(int(words[-1]) + 2)
-            self.heard[words[2]] += 1
+            self.received[words[2]] += 1
             self.payload[words[2]] = data
             return data
         if line == "PING":
@@ -156,9 +156,9 @@ def _lists(rng: random.Random, names: list[str], there: bool) -> dict[str, Any]:
     if not there:
         allow = [each.replace("$JS.API", "JSA") for each in allow] + ["buy.>"] * rng.randint(0, 1)
         deny = [each.replace("$JS.API", "JSA") for each in deny]
-    heard = ["_INBOX.>", "_INBOX.u.*", "deliver.>", "deliver.push1", "deliver.group q", "copy.*",
+    listens = ["_INBOX.>", "_INBOX.u.*", "deliver.>", "deliver.push1", "deliver.group q", "copy.*",
              "free", "orders.>", "work.z", "fromA.>", "fromA.push1", "copied.*", "zz"]  # fmt: skip
-    listen = rng.sample(heard, rng.randint(1, 4)) if rng.random() < 0.9 else []
+    listen = rng.sample(listens, rng.randint(1, 4)) if rng.random() < 0.9 else []
     lists: dict[str, Any] = {"publish": {"allow": allow}}
     if deny:
         lists["publish"]["deny"] = deny
@@ -250,8 +250,8 @@ class Case:
         self._number += 1
         return str(self._number)
 
-    def _heard(self, subject: str, user: str, account: str) -> list[str]:
-        """The subjects under which a message of an account may be heard by a user."""
+    def _names_here(self, subject: str, user: str, account: str) -> list[str]:
+        """The subjects under which a message of an account may reach a user."""
         if user[0] == account:
             return [subject]
         return [here + subject.removeprefix(there) for kind, there, here, rest in self.imports
@@ -267,13 +267,13 @@ class Case:
     def _reached(self, user: str, account: str) -> list[str]:
         found = []
         for subject in CANDIDATES:
-            for here in self._heard(subject, user, account):
+            for here in self._names_here(subject, user, account):
                 for queue in (None, "q"):
-                    if self._hears(user, here, queue, lambda s=subject: (s, account)):
+                    if self._receives(user, here, queue, lambda s=subject: (s, account)):
                         found.append(subject)
         return list(dict.fromkeys(found))
 
-    def _hears(self, user: str, here: str, queue: str | None, say: Any) -> bool:
+    def _receives(self, user: str, here: str, queue: str | None, say: Any) -> bool:
         client, sid = self._clients[user], self._sid()
         client.subscribe(here, sid, queue)
         client.flush()
@@ -337,7 +337,7 @@ class Case:
             assert "error" not in sealed, sealed
 
     def _ran(self, user: str, subject: str, body: Any = None, headers: str = "") -> bytes | None:
-        """The answer to a request of a user, as another connection hears it; None if refused."""
+        """The answer to a request of a user, as another connection receives it; None if refused."""
         client, root = self._clients[user], self._roots[user[0]]
         for here in self._said(subject, user):
             sid = self._sid()
@@ -366,7 +366,7 @@ class Case:
         connection sees the message first, and then marks the end.
         """
         client, root, sid = self._clients[user], self._roots[account], self._sid()
-        [here, *_] = self._heard(subject, user, account)
+        [here, *_] = self._names_here(subject, user, account)
         for queue in (None, "q"):
             client.subscribe(here, sid, queue)
             client.flush()
@@ -395,12 +395,9 @@ class Case:
     def _ways(self, user: str, config: dict[str, Any], verb: str) -> dict[str, Any]:
         stream = config["name"]
         mirror, sealed = "mirror" in config, stream == "SEALED"
+        captured = config.get("subjects", ())
         free = [each for each in self._targets[user]
-                if not any(engine.matches(p, each) for p in config.get("subjects", ()))]  # fmt: skip
-
-        def ran(name: str, body: Any = None, **values: str) -> bool:
-            data = self._ran(user, ROWS[name].filled({"stream": stream, **values}), body)
-            return data is not None
+                if not any(engine.matches(pattern, each) for pattern in captured)]  # fmt: skip
 
         def done(name: str, body: Any = None) -> bool:
             data = self._ran(user, ROWS[name].filled({"stream": stream}), body)
@@ -522,7 +519,7 @@ class Case:
         return False
 
     def _snapshot(self, user: str, stream: str) -> bool:
-        """Whether the request runs and its answer is heard; the content follows the answer."""
+        """Whether the request runs and its answer is received; the content follows the answer."""
         body = {"deliver_subject": f"chunks.{self._sid()}"}
         return self._answers(user, f"$JS.API.STREAM.SNAPSHOT.{stream}", body)
 
@@ -571,7 +568,7 @@ class Case:
         source = (PUBLISHED[config["name"]] or PUBLISHED["ORDERS"])[0]
         if config["name"] == "SEALED":  # nothing new is delivered; the subscription decides
             return deliver in self._targets[user]
-        for here in self._heard(deliver, user, "A"):
+        for here in self._names_here(deliver, user, "A"):
             for queue in (None, "q"):
                 client, sid, worker = self._clients[user], self._sid(), self._sid()
                 client.subscribe(here, sid, queue)
@@ -587,7 +584,7 @@ class Case:
                 self._root(source)
                 root.wait(sid, 2)  # the first message is with every subscriber
                 client.flush()
-                got = client.heard[sid] > 0
+                got = client.received[sid] > 0
                 for each in (sid, worker):
                     root.unsubscribe(each)
                 client.unsubscribe(sid)
@@ -672,7 +669,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         counts = judged(options.seed, options.count, Path(folder))
-    found = {"seed": options.seed, "differences": 0, **dict(sorted(counts.items()))}
+    found = {"nats-server": list(binaries())[0], "seed": options.seed, "differences": 0,
+             **dict(sorted(counts.items()))}  # fmt: skip
     print(json.dumps(found, indent=2))
     if options.record is not None:
         options.record.write_text(json.dumps(found, indent=2) + "\n")

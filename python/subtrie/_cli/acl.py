@@ -17,6 +17,7 @@ from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import lint, rule
 from .acl_need import need
+from .acl_streams import streams
 from .acl_test import test
 from .acl_usage import usage
 from .acl_users import show_users
@@ -41,7 +42,7 @@ def acl() -> None:
     """
 
 
-for _command in (diff, flows, lint, need, rule, test, usage, who):
+for _command in (diff, flows, lint, need, rule, streams, test, usage, who):
     acl.add_command(_command)
 
 

@@ -15,7 +15,9 @@ from .._findings.finding import Finding
 from ..acl import Deployment, Permissions
 from ..acl._access import Access, AccessReview, split_question
 from ..acl._entitlement import entitlement
+from ..acl._jetstream.access import VERBS
 from ..acl._load.connections import OTHER_USERS, USERS_NOT_GIVEN
+from .acl_stream_access import who_stream
 from .anonymous import anonymity
 from .output_formats import TEXT, by_format, print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
@@ -30,7 +32,7 @@ _KINDS = {True: ("may", "note"), None: ("not-determined", "error")}
 @click.argument("files", type=SOURCE, nargs=-1, required=True)
 @of_user
 @click.option(
-    "--verb", type=click.Choice(["publish", "subscribe", "receive"]), default="publish",
+    "--verb", type=click.Choice(["publish", "subscribe", "receive", *VERBS]), default="publish",
     show_default=True,
 )  # fmt: skip
 @by_model
@@ -45,6 +47,10 @@ def who(
 ) -> None:
     r"""List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
 
+    With --verb read, write, delete or admin, SUBJECT is a stream, or a subject that streams
+    capture, and FILES hold the streams, too: a saved answer of
+    /jsz?accounts=1&streams=1&consumers=1&config=1, or the address of a monitoring port.
+
     SUBJECT is one of ACCOUNT, as its clients publish it. Users of other accounts are listed, too,
     if exports, imports or mappings lead there, with the subject by which they know the message.
     Without an account, every account is asked. Each user comes with the rule that decides. SUBJECT
@@ -57,7 +63,10 @@ def who(
     Examples:
       subtrie acl who orders.eu.new nats.conf
       subtrie acl who 'ORDERS:orders.>' nats.conf --verb receive
+      subtrie acl who ORDERS nats.conf jsz.json --verb read
     """
+    if verb in VERBS:
+        raise SystemExit(who_stream(question, files, selection, verb, form))
     try:
         found = [
             {"file": str(file), **row}

@@ -1,4 +1,4 @@
-"""Who may read, write, delete and manage a stream, and by which way.
+"""The users that may read, write, delete and manage a stream, and the ways.
 
 A way is what a client of the user would do: send a request of JetStream's API, publish, or
 subscribe to a subject under which the broker delivers. The tests try each on a running broker.
@@ -10,7 +10,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ..._core import engine
 from ..._nats.jetstream_subjects import ADMIN, JETSTREAM_SUBJECTS
 from .._deployment import Deployment
 from .reach import Reach, Reached, renamed
@@ -314,7 +313,7 @@ class _Ways:
         return self._joined(name, does, self._sent(name))
 
     def _target(self) -> Reached | None:
-        """A subject to which the broker can be made to deliver: not one that the stream captures."""
+        """A subject to which the broker can deliver: not one that the stream captures."""
         return self._reach.received(">", self._stream.subjects)
 
     @staticmethod
@@ -344,14 +343,14 @@ class _Ways:
     def _consumer_names(self) -> list[str]:
         """A new name, and every name that the user's entries hold at its place."""
         known = {each.name for each in self._consumers}
-        return [each for each in (_NEW, *self._tokens(4), *self._tokens(5)) if each not in known]
+        return [each for each in (_NEW, *self._tokens()) if each not in known]
 
     def _stream_names(self) -> list[str]:
         known = {each.name for each in self._streams.of(self._stream.account)}
-        return [each for each in (_NEW, *self._tokens(4)) if each not in known]
+        return [each for each in (_NEW, *self._tokens()) if each not in known]
 
-    def _tokens(self, *places: int) -> list[str]:
-        """The tokens at some places of the user's entries about publishing."""
+    def _tokens(self) -> list[str]:
+        """The tokens of the user's entries about publishing where a stream or consumer stands."""
         allow, deny = self._reach.permissions.lists("publish")
         found: dict[str, None] = {}
         for entry in (*allow, *deny):
@@ -366,9 +365,3 @@ def pattern_of_destination(text: str) -> str:
     """Return the pattern of what a transform may write: functions become wildcards."""
     tokens = [("*" if _FUNCTION.search(token) else token) for token in text.split(".")]
     return ".".join(tokens)
-
-
-def common_subject(one: str, two: str) -> str | None:
-    """Return a subject that two patterns match; None if there is none."""
-    found = engine.overlaps(one, two)
-    return None if found is None else str(found)

@@ -102,9 +102,12 @@ class _StreamReader:
             self._given = True
             return
         path = Path(source)
-        documents, whole = _documents(read_text(path))
+        text = read_text(path)
+        documents, whole = _documents(text)
+        if not text.lstrip().startswith(("{", "[")):
+            raise file_error("streams", "the file", path)
         if not whole:
-            raise file_error("json-cut", path.name, path)
+            raise file_error("json-cut", "the file", path)
         for each in documents:
             if "server_id" in each:
                 self._page(each, path)
@@ -115,13 +118,13 @@ class _StreamReader:
             elif _is_stream(each):
                 self._keep(self._account, each, path)
             else:
-                raise file_error("streams", path.name, path)
+                raise file_error("streams", "the file", path)
         self._given = True
 
     def _page(self, page: dict[str, Any], path: Path) -> None:
         """An answer of ``/jsz``."""
         if "ha_assets" not in page and "account_details" not in page:
-            raise file_error("streams", path.name, path)
+            raise file_error("streams", "the file", path)
         self._servers.add(str(page.get("server_id")))
         meta = page.get("meta_cluster")
         if isinstance(meta, dict) and type(meta.get("cluster_size")) is int:
@@ -137,18 +140,18 @@ class _StreamReader:
         number = page.get("streams")
         if type(number) is int and number > told:
             if not told:
-                raise file_error("streams-config", path.name, path)
+                raise file_error("streams-config", "the file", path)
             self._unseen.append(f"{path}: {number - told} of {number} streams are not in the page")
 
     def _keep(self, account: str, row: dict[str, Any], path: Path) -> None:
         if not isinstance(row.get("config"), dict):
-            raise file_error("streams-config", path.name, path)
+            raise file_error("streams-config", "the file", path)
         stream = _stream(account, row, path)
         if stream.consumers is None:
             self._unseen.append(f"{path}: the consumers of {stream.label} are not given")
         self._streams[account, stream.name] = stream
         if len(self._streams) > MAX_STREAMS:
-            raise file_error("file-size", path.name, path)
+            raise file_error("file-size", "the file", path)
 
     def finished(self) -> Streams:
         """Return what was read, with consumers joined to streams."""
@@ -236,7 +239,7 @@ def _origin(row: dict[str, Any], path: Path, *, mirror: bool) -> Origin:
 def _consumer(row: dict[str, Any], path: Path) -> Consumer:
     config = row.get("config")
     if not isinstance(config, dict):
-        raise file_error("streams-config", path.name, path)
+        raise file_error("streams-config", "the file", path)
     filters = list(config.get("filter_subjects") or [])
     if config.get("filter_subject"):
         filters.append(config["filter_subject"])
@@ -254,7 +257,7 @@ def _consumer(row: dict[str, Any], path: Path) -> Consumer:
 def _patterns(values: Any, path: Path) -> Iterator[str]:
     for each in values or []:
         if not isinstance(each, str):
-            raise file_error("streams", path.name, path)
+            raise file_error("streams", "the file", path)
         try:
             engine.check_pattern(each, "server")
         except SubtrieError as error:
@@ -275,7 +278,7 @@ def _rows(values: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]
     if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
         raise file_error("streams", name, path, field=name)
     if len(rows) > MAX_CONSUMERS:
-        raise file_error("file-size", path.name, path)
+        raise file_error("file-size", "the file", path)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Which subjects a user can make arrive in an account, and which of an account it can receive."""
+"""The subjects that a user can make arrive in an account, and those that it can receive of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reached:
 
 
 class Reach:
-    """What one user can make arrive in an account, and receive of it.
+    """The reach of one user: what it can make arrive in an account, and receive of it.
 
     Args:
         deployment: the accounts and users.
@@ -151,7 +151,7 @@ class Reach:
                         yield there_pattern
 
     def _ends(self, pattern: str) -> Iterator[tuple[str, str]]:
-        """What the user's account receives of a pattern: as it is there, and as it is here."""
+        """The parts of a pattern that the user's account receives: as they are there, and here."""
         if self.inside:
             yield pattern, pattern
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 
 from ..._core import engine
 
@@ -132,27 +131,3 @@ class Streams:
     def capturing(self, pattern: str) -> list[Stream]:
         """Return the streams that capture some subject of a pattern."""
         return [each for each in self.streams if each.captures(pattern)]
-
-
-def common_subjects(streams: Iterable[Stream]) -> list[tuple[Stream, Stream, str]]:
-    """Return each two streams that may hold a message of one subject, with an example.
-
-    Streams of one account capture no common subject; those of several accounts may, and so may
-    a stream and a pattern of another that it copies.
-    """
-    found = []
-    rows = list(streams)
-    for number, one in enumerate(rows):
-        for two in rows[number + 1 :]:
-            example = next(
-                (
-                    witness
-                    for a in one.subjects
-                    for b in two.subjects
-                    if (witness := engine.overlaps(a, b)) is not None
-                ),
-                None,
-            )
-            if example is not None:
-                found.append((one, two, str(example)))
-    return found
