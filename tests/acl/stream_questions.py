@@ -669,7 +669,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         counts = judged(options.seed, options.count, Path(folder))
-    found = {"nats-server": list(binaries())[0], "seed": options.seed, "differences": 0,
+    found = {"nats-server": next(iter(binaries())), "seed": options.seed, "differences": 0,
              **dict(sorted(counts.items()))}  # fmt: skip
     print(json.dumps(found, indent=2))
     if options.record is not None:
