@@ -79,6 +79,10 @@ BUS: dict[str, Reason] = {
         "a parameter of the declared call cannot be sent",
         "declare each argument by name, without * and **",
     ),
+    "undeclared-use": Reason(
+        "the service does not declare that it sends this request",
+        "add it to uses= of the connector, where gencreds reads it",
+    ),
     "route-twice": Reason(
         "the connector serves this method and route already", "unsubscribe the other endpoint first"
     ),

@@ -38,6 +38,7 @@ from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
 from ._url import Params
+from ._uses import DeclaredUses
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -60,8 +61,8 @@ class RequestClient:
         responses: The pending requests, and what arrives for them.
     """
 
-    def __init__(self, runtime: Runtime, transport: Transport) -> None:
-        self._runtime, self._transport = runtime, transport
+    def __init__(self, runtime: Runtime, transport: Transport, uses: DeclaredUses) -> None:
+        self._runtime, self._transport, self._uses = runtime, transport, uses
         self.nearest: NearestReplicas | None = None
         self.known_responders = KnownResponders()
         self.responses = ResponseReceiver(runtime, transport)
@@ -79,6 +80,7 @@ class RequestClient:
         self.nearest = NearestReplicas(runtime.locality) if runtime.locality else None
         self._targets = engine.RequestTargets(plane=runtime.plane, source=runtime.host)
         self.responses.open()
+        self._uses.open()
 
     def close(self) -> None:
         """Fail every pending request: the connector shuts down."""
@@ -284,6 +286,7 @@ class RequestClient:
             budget = control_headers.MAX_BUDGET
         method = method.upper()
         text, _, host, port, _, query, path, subject = targets(method, url, params)
+        self._uses.check(subject, text, runtime)
         if port == "0":  # warns
             microbus.request_from_url(
                 plane=runtime.plane, source=runtime.host, method=method, url=text

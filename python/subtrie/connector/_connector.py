@@ -7,7 +7,7 @@ and offers what of them is public.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Self, TypeVar
 
@@ -34,6 +34,7 @@ from ._routing import NearestReplicas
 from ._runtime import Runtime
 from ._server import RequestServer
 from ._transport import Transport
+from ._uses import DeclaredUses, Use
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -69,6 +70,8 @@ class Connector:
             from somewhere: this argument, the variable ``<HOST>_<NAME>``, ``config.yaml``, or the
             service ``configurator.core``. ``optional``: a warning, and the default.
         transport: ``native``, the one client of NATS; a later release takes no such argument.
+        uses: All that it calls: ``Client``, ``Call``, ``Event`` objects, pairs ``(method, url)``.
+            Another request is a ``BusError`` in ``TESTING``, and elsewhere logged once.
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
@@ -97,6 +100,7 @@ class Connector:
         config: Mapping[str, str] | None = None,
         configurator: Literal["required", "optional"] = "required",
         transport: Literal["native"] | None = None,
+        uses: Iterable[Use] | None = None,
     ) -> None:
         if configurator not in ("required", "optional"):
             raise ValueError(f"configurator is 'required' or 'optional', not {configurator!r}")
@@ -125,7 +129,7 @@ class Connector:
             creds=creds,
             allow_readable_creds=allow_readable_creds,
         )
-        self._client = RequestClient(self._runtime, self._transport)
+        self._client = RequestClient(self._runtime, self._transport, DeclaredUses(uses))
         self._server = RequestServer(self._runtime, self._transport)
         self._configuration = Configuration(
             self._client, config or {}, required=configurator == "required"

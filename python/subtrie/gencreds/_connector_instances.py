@@ -60,6 +60,13 @@ class ConnectorInstances:
                     self._call(site.node, site.scope)
         own = [each for each in self.instances if each.scope.file.path in tree.sources.own]
         self._outside = set(self.instances) - set(own)  # services of imported files
+        #: What lists of uses name, which is not passed on by that.
+        self.listed = {
+            node
+            for each in self.instances
+            if (uses := self._uses_of(each)) is not None
+            for node in ast.walk(uses[0])
+        }
         #: Names of functions that are stored or passed on, so that a call of them is not seen.
         self._escaped = escaping_functions(tree)
         self.hosts: dict[str, list[Instance]] = {}
@@ -117,6 +124,25 @@ class ConnectorInstances:
                     return ()
                 ids.add(text_of_id)
         return tuple(sorted(ids))
+
+    def uses(self, host: str) -> list[tuple[ast.expr, Scope]]:
+        """Return the lists of uses of a service; none unless each of its connectors has one."""
+        lists = [self._uses_of(each) for each in self.hosts.get(host, [])]
+        found = [each for each in lists if each is not None]
+        return found if len(found) == len(lists) else []
+
+    def _uses_of(self, instance: Instance) -> tuple[ast.expr, Scope] | None:
+        """The list of a connector, which a derived class may pass to ``super().__init__``."""
+        given = argument(instance.node, -1, "uses")
+        if given is not None:
+            return given, instance.scope
+        for above in [] if instance.of is None else self.tree.lineage(instance.of):
+            for binding in above.bindings.get("__init__", []):
+                call = _init_call(binding.node)
+                given = None if call is None else argument(call, -1, "uses")
+                if given is not None:
+                    return given, self.tree.scope_of(binding.node, above)
+        return None
 
     def planes(self, host: str) -> list[Note]:
         """Return the planes that the source names for a service, each with its place."""

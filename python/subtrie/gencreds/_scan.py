@@ -28,7 +28,16 @@ from ._scopes import Scope, Site
 from ._service import EndpointUse, Note, Service, UnresolvedCall
 from ._service_facts import ServiceFacts
 from ._source_tree import SourceTree
-from ._targets import RequestTarget, Unresolved, literal_text, target_of_route, target_of_url
+from ._stated_uses import state_uses
+from ._targets import (
+    RequestTarget,
+    Unresolved,
+    literal_text,
+    same_host,
+    target_of_event,
+    target_of_route,
+    target_of_url,
+)
 from ._unresolved_calls import UnresolvedCallDetector, may_be_anything
 
 _WHAT = {"calls": "a call", "endpoints": "an endpoint", "events": "an event", "hooks": "a hook"}
@@ -107,6 +116,7 @@ class _Scan:
         for facts in all_facts:
             for kind in ("dynamic", "notes"):
                 getattr(facts, kind).extend(getattr(self.unattributed, kind))
+        state_uses(self)
         if not all_facts and self.unattributed.dynamic:
             self.facts[""] = self.unattributed
         return [
@@ -137,7 +147,7 @@ class _Scan:
         values = names.of(called, site.scope)
         for each in values:
             if isinstance(each, FunctionValue) and each.node in self.stubs:
-                self._stub_call(site, call, each.node)
+                self.stub_call(site, each.node, self._whose(self._caller(site, call)))
         self._hidden(site, self.hidden.of_call(site, call, values))
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
@@ -242,17 +252,17 @@ class _Scan:
             use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
             self._report(facts, kind, site, f"{verb}: an event that cannot be determined", use)
         for each in instances:
-            for use in self._uses_of_event(site, each, verb, facts, kind, host, given):
+            for use in self.uses_of_event(site, each, verb, facts, kind, host, given):
                 if kind == "events" and host == UNRESOLVED_HOST and use.host in self.facts:
                     facts, host = self.facts[use.host], use.host  # only its own host may trigger it
-                own = use.host is not None and _same_host(use.host, host)
+                own = use.host is not None and same_host(use.host, host)
                 if kind == "events" and not own and host != UNRESOLVED_HOST:
                     shown = f"the event of {use.host}, triggered by {host}"
-                    raise file_error("event-host", shown, self._path(site), _line(site))
+                    raise file_error("event-host", shown, Path(site.scope.file.name), _line(site))
                 self._check(site, kind, host, use)
                 self._add(site, facts, "endpoints" if kind == "hooks" and own else kind, host, use)
 
-    def _uses_of_event(
+    def uses_of_event(
         self,
         site: Site,
         event: Instance,
@@ -262,6 +272,7 @@ class _Scan:
         host: str,
         given: LoopBindings,
     ) -> list[EndpointUse]:
+        """Return the uses of an event, one for each host and route that it may have."""
         uses = []
         for of in self.evaluator.of(argument(event.node, 0, "host"), event.scope, given):
             for route in self.evaluator.of(argument(event.node, 1, "route"), event.scope, given):
@@ -273,7 +284,7 @@ class _Scan:
                     continue
                 try:
                     whose = microbus.check_identity_host(whose)
-                    target = target_of_route(whose, (f"//{whose}:{EVENT_PORT}/", *_bare(route)))
+                    target = target_of_event(whose, route)
                 except AddressError as error:
                     raise located(error, Path(event.scope.file.name), event.node.lineno) from None
                 uses.append(self._use(site, target, "POST"))
@@ -287,18 +298,22 @@ class _Scan:
         """Record ``client.name(connector, …)``."""
         owners = self._caller(site, call)
         for client in self.connectors.passed(clients):
-            stubs = [
-                node
-                for node, (made_by, scope) in self.stubs.items()
-                if getattr(node, "name", "") == name
-                and client in self.connectors.passed(self._made_by(made_by, scope))
-            ]
+            stubs = self.stubs_of(client, name)
             for node in stubs:
-                self._stub_call(site, call, node)
+                self.stub_call(site, node, self._whose(owners))
             if not stubs:
                 for facts, _ in self._whose(owners):
                     message = f"{name}: a call of an unknown stub"
                     self._report(facts, "calls", site, message, EndpointUse(None, None, None, None))
+
+    def stubs_of(self, client: Instance | ParameterValue, name: str = "") -> list[ast.AST]:
+        """Return the stubs of a client, of one name or all."""
+        return [
+            node
+            for node, (made_by, scope) in self.stubs.items()
+            if name in ("", getattr(node, "name", ""))
+            and client in self.connectors.passed(self._made_by(made_by, scope))
+        ]
 
     def _made_by(self, call: ast.Call, scope: Scope) -> list[Instance | ParameterValue]:
         """The clients of ``@client.call(…)``."""
@@ -307,16 +322,16 @@ class _Scan:
 
     def _caller(self, site: Site, call: ast.Call) -> Owners:
         first = call.args[0] if call.args else None
-        connectors = of_kind(self.tree.resolver.of(first, site.scope), "Connector")
-        return self._owners(connectors, site)
+        return self._owners(of_kind(self.tree.resolver.of(first, site.scope), "Connector"), site)
 
-    def _stub_call(self, site: Site, call: ast.Call, node: ast.AST) -> None:
+    def stub_call(self, site: Site, node: ast.AST, whose: list[tuple[ServiceFacts, str]]) -> None:
+        """Record a call of a stub by some services."""
         made_by, scope = self.stubs[node]
         name = getattr(node, "name", "")
         clients = self.connectors.passed(self._made_by(made_by, scope))
         methods = self.evaluator.of(argument(made_by, 0, "method"), scope)
         routes = self.evaluator.of(argument(made_by, 1, "route"), scope)
-        for facts, host in self._whose(self._caller(site, call)):
+        for facts, host in whose:
             for client in clients:
                 given = argument(client.node, 0, "host") if isinstance(client, Instance) else None
                 at = client.scope if isinstance(client, Instance) else scope
@@ -370,7 +385,7 @@ class _Scan:
     def _passed_on(self, site: Site) -> None:
         """Report ``connector.request`` or a stub that is passed on instead of called."""
         node, names = site.node, self.tree.resolver
-        if node in self.limited.values():
+        if node in self.limited.values() or node in self.connectors.listed:
             return
         if isinstance(node, ast.Attribute):
             if node.attr not in VERBS and node.attr not in self.detector.stubs:
@@ -427,23 +442,9 @@ class _Scan:
     def _is_own(self, site: Site) -> bool:
         return site.scope.file.path in self.tree.sources.own
 
-    def _path(self, site: Site) -> Path:
-        return Path(site.scope.file.name)
-
     def _located(self, error: AddressError, site: Site) -> Exception:
-        return located(error, self._path(site), _line(site))
+        return located(error, Path(site.scope.file.name), _line(site))
 
 
 def _line(site: Site) -> int:
     return getattr(site.node, "lineno", 1)
-
-
-def _same_host(one: str, other: str) -> bool:
-    return microbus.flatten_host(one) == microbus.flatten_host(other)
-
-
-def _bare(route: PartialString) -> PartialString:
-    """A route without its leading slash."""
-    if route and isinstance(route[0], str):
-        return (route[0].removeprefix("/"), *route[1:])
-    return route

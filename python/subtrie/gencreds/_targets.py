@@ -13,6 +13,7 @@ import warnings
 from .. import microbus
 from .._core.errors import UnheardPort
 from .._nats.path_template import path_argument
+from ._connector_methods import EVENT_PORT
 from ._partial_strings import PartialString, UnknownPart
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)(.*)", re.S)
@@ -92,6 +93,18 @@ def target_of_route(host: str, text: PartialString) -> RequestTarget:
     target = microbus.resolve_route(host=host, route=head + _query_cut(rest))
     path, unknown_parts = _with_wildcards(target.path, mark)
     return RequestTarget(target.host, None if any_port else int(target.port), path, unknown_parts)
+
+
+def same_host(one: str, other: str) -> bool:
+    """Return True if two hosts have the same subject token."""
+    return microbus.flatten_host(one) == microbus.flatten_host(other)
+
+
+def target_of_event(host: str, route: PartialString) -> RequestTarget:
+    """Return the endpoint of an event of ``host``. Raises ``Unresolved``, ``AddressError``."""
+    if route and isinstance(route[0], str):
+        route = (route[0].removeprefix("/"), *route[1:])
+    return target_of_route(host, (f"//{host}:{EVENT_PORT}/", *route))
 
 
 def unknown_reasons(text: PartialString) -> list[str]:

@@ -1,0 +1,104 @@
+"""``Connector(host, uses=[…])``: an undeclared request is refused in tests, else logged once."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from subtrie.connector import BusError, Client, Connector, Event
+
+stock = Client("stock.shop")
+PLACED: Event[dict] = Event("orders.shop", "/on-placed")
+
+
+@stock.call("GET", "/items/{id}")
+async def item(id: int) -> dict: ...
+
+
+async def _services(deployment: str, uses: list) -> tuple[Connector, Connector]:
+    given = {"plane": "uses", "nats": "", "deployment": deployment}
+    orders = Connector("orders.shop", uses=uses, configurator="optional", **given)
+    other = Connector("stock.shop", configurator="optional", **given)
+
+    @other.endpoint("GET", "/items/{id}")
+    async def one(id: int) -> dict:
+        return {"id": id}
+
+    @other.endpoint("GET", "/secret")
+    async def secret() -> str:
+        return "s"
+
+    await other.startup()
+    await orders.startup()
+    return orders, other
+
+
+async def _stop(*connectors: Connector) -> None:
+    for each in connectors:
+        await each.shutdown()
+
+
+@pytest.mark.requirement("A29")
+@pytest.mark.parametrize(
+    "uses",
+    [[stock, PLACED], [item, PLACED], [("GET", "https://stock.shop/items/{id}"), PLACED],
+     [("ANY", "//stock.shop/items/{id...}"), PLACED]],
+)  # fmt: skip
+async def test_a_test_refuses_an_undeclared_call(uses) -> None:
+    orders, other = await _services("TESTING", uses)
+    try:
+        assert await item(orders, 7) == {"id": 7}
+        assert await orders.trigger(PLACED, {}) == []
+        for method, url in (
+            ("GET", "https://stock.shop/secret"), ("GET", "https://stock.shop:444/items/7"),
+            ("GET", "https://a.shop/items/7"),
+        ):  # fmt: skip
+            with pytest.raises(BusError) as refused:
+                await orders.request(method, url)
+            assert refused.value.reason == "undeclared-use"
+            assert "uses=" in str(refused.value)
+            with pytest.raises(BusError):
+                orders.publish(method, url)
+        [_ async for _ in orders.publish("GET", "https://all:888/ping")]
+        # A service without a list calls what it wants.
+        assert (await other.request("GET", "https://stock.shop/secret")).status == 200
+    finally:
+        await _stop(orders, other)
+
+
+@pytest.mark.requirement("A29")
+async def test_another_deployment_logs_it_once(caplog) -> None:
+    orders, other = await _services("LOCAL", [item])
+    try:
+        with caplog.at_level(logging.WARNING, logger="subtrie.connector"):
+            for _ in range(3):
+                assert (await orders.request("GET", "https://stock.shop/secret")).status == 200
+            assert await item(orders, 7) == {"id": 7}
+        told = [each.getMessage() for each in caplog.records if "uses=" in each.getMessage()]
+        assert len(told) == 1
+        assert "https://stock.shop/secret" in told[0] or "https://stock.shop:443/secret" in told[0]
+    finally:
+        await _stop(orders, other)
+
+
+@pytest.mark.parametrize("wrong", ["GET", 7, ("GET",), None])
+def test_a_wrong_element_is_refused_where_the_connector_is_made(wrong) -> None:
+    with pytest.raises(TypeError, match="uses holds Client, Call and Event"):
+        Connector("orders.shop", plane="uses", nats="", uses=[wrong])
+
+
+async def test_stubs_that_are_declared_after_the_connector_count() -> None:
+    late = Client("stock.shop")
+    orders, other = await _services("TESTING", [late])
+    await _stop(orders)
+
+    @late.call("GET", "/items/{id}")
+    async def one(id: int) -> dict: ...
+
+    orders = Connector("orders.shop", plane="uses", nats="", deployment="TESTING", uses=[late])
+    try:
+        await orders.startup()
+        assert await one(orders, 7) == {"id": 7}
+    finally:
+        await _stop(orders, other)
