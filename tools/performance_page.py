@@ -101,7 +101,7 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
         "readers",
         "Reads of hot subjects from Rust, all readers together. The index has one copy, which a "
         "program in Rust shares by a lock of its choice; rows of left-right are of an earlier "
-        "version, which had two copies ([why not](index-design.md#tried-and-rejected)). The "
+        "version, which had two copies ([why not](index-notes.md#tried-and-rejected)). The "
         "longest read excludes reads during which the kernel ran another thread on the core; "
         "without a writer it is the noise of the machine.",
         [sections.readers],

@@ -67,15 +67,17 @@ impl Avx512 {
     #[allow(clippy::unused_self)] // shows that the processor has the instructions
     fn masks<const PATTERN: bool, const SERVER: bool>(self, all: __m512i) -> Masks {
         // SAFETY: a value of this type exists, so the processor has these instructions.
-        let equal =
-            |byte: u8| unsafe { _mm512_cmpeq_epi8_mask(all, _mm512_set1_epi8(byte.cast_signed())) };
+        let (equal, small, high) = unsafe {
+            let equal =
+                |byte: u8| _mm512_cmpeq_epi8_mask(all, _mm512_set1_epi8(byte.cast_signed()));
+            // The comparison is signed, so bytes from 128 on count as small.
+            let small = _mm512_cmplt_epi8_mask(all, _mm512_set1_epi8(0x21));
+            (equal, small, _mm512_movepi8_mask(all))
+        };
         let stars_and_tails = equal(b'*') | equal(b'>');
         let illegal = if SERVER {
             equal(b' ') | equal(b'\t') | equal(b'\r') | equal(b'\n')
         } else {
-            // The comparison is signed, so bytes from 128 on count as small.
-            // SAFETY: as above.
-            let small = unsafe { _mm512_cmplt_epi8_mask(all, _mm512_set1_epi8(0x21)) };
             small | equal(0x7f)
         };
         Masks {
@@ -86,12 +88,7 @@ impl Avx512 {
             } else {
                 illegal | stars_and_tails
             },
-            // SAFETY: as above.
-            high: if SERVER {
-                unsafe { _mm512_movepi8_mask(all) }
-            } else {
-                0
-            },
+            high: if SERVER { high } else { 0 },
         }
     }
 }

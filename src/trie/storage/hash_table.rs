@@ -1,4 +1,5 @@
-//! The hash table of all nodes of the index, which grows and shrinks a few entries at a time.
+//! The hash table of all nodes of the index, with incremental rehashing: it grows and shrinks a few
+//! entries at a time.
 //!
 //! A table that is too full or too empty is replaced by one of another size. Each change moves a few
 //! entries to it, in the order of their keys. So a key alone says in which of the two tables it is,

@@ -1,7 +1,7 @@
 //! A size-class slab allocator (after Bonwick 1994): blocks of words, in pages of one block size.
 //!
-//! Blocks of one size are always dense: the last block of a size class moves into the place of a
-//! removed one, so memory follows the content and no compaction is ever needed. The caller learns
+//! Blocks of one size are always dense by swap-remove: the last block of a size class moves into the
+//! place of a removed one, so memory follows the content and no compaction is ever needed. The caller learns
 //! of the move and updates whatever refers to the moved block.
 
 use std::collections::BTreeMap;

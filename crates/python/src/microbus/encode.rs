@@ -13,6 +13,18 @@ use subtrie::microbus::{
     self, AbsoluteUrl, ReplyParts, RequestParts, RequestTarget, SubscriptionParts,
 };
 
+/// Arguments with their names.
+macro_rules! named {
+    ($($name:ident),+) => { &[$((stringify!($name), $name)),+] };
+}
+
+/// The text of an argument.
+macro_rules! text {
+    ($name:ident) => {
+        text($name, stringify!($name))?
+    };
+}
+
 /// Encode the subject of a request.
 #[pyfunction]
 #[pyo3(
@@ -32,25 +44,19 @@ pub fn encode_request<'py>(
 ) -> PyResult<Any<'py>> {
     let slot = &or_empty(py, slot);
     let parts = RequestParts {
-        plane: text(plane, "plane")?,
+        plane: text!(plane),
         port: port_text(port)?,
-        source: text(source, "source")?,
-        host: text(host, "host")?,
-        method: text(method, "method")?,
-        path: text(path, "path")?,
-        slot: text(slot, "slot")?,
+        source: text!(source),
+        host: text!(host),
+        method: text!(method),
+        path: text!(path),
+        slot: text!(slot),
     };
     let subject = microbus::encode_request(&parts).map_err(|error| {
-        let all = [
-            ("plane", plane),
-            ("port", port),
-            ("source", source),
-            ("host", host),
-            ("method", method),
-            ("slot", slot),
-            ("path", path),
-        ];
-        address_error(&error, &all)
+        address_error(
+            &error,
+            named!(plane, port, source, host, method, slot, path),
+        )
     })?;
     new_text(py, &subject, Form::Subject)
 }
@@ -72,24 +78,15 @@ pub fn encode_subscription<'py>(
 ) -> PyResult<Any<'py>> {
     let slot = &or_empty(py, slot);
     let parts = SubscriptionParts {
-        plane: text(plane, "plane")?,
+        plane: text!(plane),
         port: port_text(port)?,
-        host: text(host, "host")?,
-        method: text(method, "method")?,
-        path: text(path, "path")?,
-        slot: text(slot, "slot")?,
+        host: text!(host),
+        method: text!(method),
+        path: text!(path),
+        slot: text!(slot),
     };
-    let pattern = microbus::encode_subscription(&parts).map_err(|error| {
-        let all = [
-            ("plane", plane),
-            ("port", port),
-            ("host", host),
-            ("method", method),
-            ("slot", slot),
-            ("path", path),
-        ];
-        address_error(&error, &all)
-    })?;
+    let pattern = microbus::encode_subscription(&parts)
+        .map_err(|error| address_error(&error, named!(plane, port, host, method, slot, path)))?;
     new_text(py, &pattern, Form::Pattern)
 }
 
@@ -104,20 +101,13 @@ pub fn encode_reply<'py>(
     id: &Any<'py>,
 ) -> PyResult<Any<'py>> {
     let parts = ReplyParts {
-        plane: text(plane, "plane")?,
-        source: text(source, "source")?,
-        host: text(host, "host")?,
-        id: text(id, "id")?,
+        plane: text!(plane),
+        source: text!(source),
+        host: text!(host),
+        id: text!(id),
     };
-    let subject = microbus::encode_reply(&parts).map_err(|error| {
-        let all = [
-            ("plane", plane),
-            ("source", source),
-            ("id", id),
-            ("host", host),
-        ];
-        address_error(&error, &all)
-    })?;
+    let subject = microbus::encode_reply(&parts)
+        .map_err(|error| address_error(&error, named!(plane, source, id, host)))?;
     new_text(py, &subject, Form::Subject)
 }
 
@@ -130,12 +120,8 @@ pub fn encode_reply_subscription<'py>(
     host: &Any<'py>,
     id: &Any<'py>,
 ) -> PyResult<Any<'py>> {
-    let pattern = microbus::encode_reply_subscription(
-        text(plane, "plane")?,
-        text(host, "host")?,
-        text(id, "id")?,
-    )
-    .map_err(|error| address_error(&error, &[("plane", plane), ("id", id), ("host", host)]))?;
+    let pattern = microbus::encode_reply_subscription(text!(plane), text!(host), text!(id))
+        .map_err(|error| address_error(&error, named!(plane, id, host)))?;
     new_text(py, &pattern, Form::Pattern)
 }
 
@@ -149,29 +135,17 @@ pub fn request_from_url<'py>(
     method: &Any<'py>,
     url: &Any<'py>,
 ) -> PyResult<Any<'py>> {
-    let subject = microbus::request_from_url(
-        text(plane, "plane")?,
-        text(source, "source")?,
-        text(method, "method")?,
-        text(url, "url")?,
-    )
-    .map_err(|error| {
-        let all = [
-            ("plane", plane),
-            ("source", source),
-            ("method", method),
-            ("url", url),
-        ];
-        address_error(&error, &all)
-    })?;
+    let subject =
+        microbus::request_from_url(text!(plane), text!(source), text!(method), text!(url))
+            .map_err(|error| address_error(&error, named!(plane, source, method, url)))?;
     new_text(py, &subject, Form::Subject)
 }
 
 /// Parse a URL to its text with the port, scheme, host, port, path and query.
 #[pyfunction]
 pub fn absolute_url<'py>(py: Python<'py>, url: &Any<'py>) -> PyResult<Bound<'py, PyTuple>> {
-    let parsed = microbus::absolute_url(text(url, "url")?)
-        .map_err(|error| address_error(&error, &[("url", url)]))?;
+    let parsed =
+        microbus::absolute_url(text!(url)).map_err(|error| address_error(&error, named!(url)))?;
     PyTuple::new(py, url_parts(&parsed))
 }
 
@@ -191,13 +165,8 @@ pub fn request_target<'py>(
     method: &Any<'py>,
     url: &Any<'py>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let target = microbus::request_target(
-        text(plane, "plane")?,
-        text(source, "source")?,
-        text(method, "method")?,
-        text(url, "url")?,
-    )
-    .map_err(|error| target_error(py, &error, (plane, source), method, url))?;
+    let target = microbus::request_target(text!(plane), text!(source), text!(method), text!(url))
+        .map_err(|error| target_error(py, &error, (plane, source), method, url))?;
     let subject = new_text(py, &target.subject, Form::Subject)?;
     target_parts(py, &target, subject)
 }
@@ -278,22 +247,13 @@ pub fn subscription_from_route<'py>(
 ) -> PyResult<Any<'py>> {
     let slot = &or_empty(py, slot);
     let pattern = microbus::subscription_from_route(
-        text(plane, "plane")?,
-        text(host, "host")?,
-        text(method, "method")?,
-        text(route, "route")?,
-        text(slot, "slot")?,
+        text!(plane),
+        text!(host),
+        text!(method),
+        text!(route),
+        text!(slot),
     )
-    .map_err(|error| {
-        let all = [
-            ("plane", plane),
-            ("host", host),
-            ("method", method),
-            ("slot", slot),
-            ("route", route),
-        ];
-        address_error(&error, &all)
-    })?;
+    .map_err(|error| address_error(&error, named!(plane, host, method, slot, route)))?;
     new_text(py, &pattern, Form::Pattern)
 }
 
@@ -306,8 +266,8 @@ pub fn resolve_route<'py>(
     route: &Any<'py>,
 ) -> PyResult<Any<'py>> {
     static TARGET: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
-        .map_err(|error| address_error(&error, &[("host", host), ("route", route)]))?;
+    let target = microbus::resolve_route(text!(host), text!(route))
+        .map_err(|error| address_error(&error, named!(host, route)))?;
     TARGET
         .import(py, "subtrie._core.address", "Target")?
         .call1((target.host, target.port, target.path))

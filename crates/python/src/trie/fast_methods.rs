@@ -13,7 +13,7 @@ use std::ptr;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use super::subject_trie::SubjectTrie;
 
@@ -92,24 +92,10 @@ unsafe fn call(
                     Borrowed::from_ptr(py, *args),
                 )
             };
-            // The type itself, which costs no call; a subclass takes the other way.
-            // SAFETY: the object is alive.
-            if unsafe { ffi::Py_TYPE(subject.as_ptr()) } != &raw mut ffi::PyUnicode_Type {
-                return None;
-            }
-            let mut length = 0;
-            // SAFETY: a `str`; the bytes live as long as it does.
-            let bytes = unsafe { ffi::PyUnicode_AsUTF8AndSize(subject.as_ptr(), &raw mut length) };
-            if bytes.is_null() {
-                // SAFETY: the GIL is held. The original method raises its own exception.
-                unsafe { ffi::PyErr_Clear() };
-                return None;
-            }
-            // SAFETY: `length` bytes of UTF-8, as above.
-            let text = unsafe {
-                let bytes = std::slice::from_raw_parts(bytes.cast(), length.unsigned_abs());
-                std::str::from_utf8_unchecked(bytes)
-            };
+            // The type itself, which costs no call; a subclass takes the other way, and so does a
+            // lone surrogate, for which the original method raises its own exception.
+            let subject = subject.cast_exact::<PyString>().ok()?;
+            let text = subject.to_str().ok()?;
             Some(look_up(py, trie.get(), text).unwrap_or_else(|error| {
                 error.restore(py);
                 ptr::null_mut()
@@ -170,58 +156,32 @@ unsafe fn call_original(
     })
 }
 
-unsafe extern "C" fn match_(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
-        trie.matched(py, text).map(Bound::into_ptr)
+/// Defines the entry of a method by its place in `ORIGINALS` and its answer to the usual call.
+macro_rules! entry {
+    ($name:ident, $method:literal, $look_up:expr) => {
+        unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            args: *const *mut ffi::PyObject,
+            count: ffi::Py_ssize_t,
+            names: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject {
+            // SAFETY: called by the interpreter.
+            unsafe { call($method, slf, args, count, names, $look_up) }
+        }
     };
-    // SAFETY: called by the interpreter.
-    unsafe { call(0, slf, args, count, names, look_up) }
 }
 
-unsafe extern "C" fn select(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
-        trie.selected(py, text).map(Bound::into_ptr)
-    };
-    // SAFETY: called by the interpreter.
-    unsafe { call(1, slf, args, count, names, look_up) }
-}
-
-unsafe extern "C" fn count(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
-        let count = trie.counted(py, text)?;
-        // SAFETY: the GIL is held.
-        Ok(unsafe { ffi::PyLong_FromSize_t(count) })
-    };
-    // SAFETY: called by the interpreter.
-    unsafe { call(2, slf, args, count, names, look_up) }
-}
-
-unsafe extern "C" fn has_interest(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
-        let found = trie.is_heard(py, text)?;
-        // SAFETY: the GIL is held.
-        Ok(unsafe { ffi::PyBool_FromLong(found.into()) })
-    };
-    // SAFETY: called by the interpreter.
-    unsafe { call(3, slf, args, count, names, look_up) }
-}
+entry!(match_, 0, |py, trie, text| {
+    trie.matched(py, text).map(Bound::into_ptr)
+});
+entry!(select, 1, |py, trie, text| {
+    trie.selected(py, text).map(Bound::into_ptr)
+});
+entry!(count, 2, |py, trie, text| {
+    let count = trie.counted(py, text)?.into_pyobject(py)?;
+    Ok(count.into_ptr())
+});
+entry!(has_interest, 3, |py, trie, text| {
+    let found = trie.is_heard(py, text)?;
+    Ok(PyBool::new(py, found).to_owned().into_ptr())
+});
