@@ -334,7 +334,7 @@ leafnodes {
     rows = {(each.kind, each.name, each.account): each.permissions for each in shop.links}
     assert set(rows) == {
         ("leaf", "hub:7422", "SHOP"), ("leaf user", "edge", "WEB"),
-        ("route", "east", None), ("gateway", "west", None),
+        ("route", "east", None), ("gateway", "west", None), ("gateway listener", "gateway", None),
     }  # fmt: skip
     hub = rows["leaf", "hub:7422", "SHOP"]
     assert (hub.publish_deny, hub.subscribe_deny) == (("till.>",), ("hub.secret.>",))

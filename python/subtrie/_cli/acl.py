@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import click
@@ -27,6 +28,7 @@ from .command_group import CommandGroup
 from .output_formats import FORMS, JSON, TEXT, by_format, formats, print_findings
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
 from .stream import console, printable
+from .why import why
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
@@ -38,12 +40,13 @@ def acl() -> None:
     FILE is a server configuration, a .creds file, a user JWT, subtrie permissions JSON, a folder
     of JWTs as nsc keeps them, saved answers of /accountz and /connz, the address of a broker's
     monitoring port (http://127.0.0.1:8222), or - for standard input.
-    What exports and imports of accounts carry from one to another is in 'flows' only.
+    'who', 'diff' and 'flows' follow exports, imports and mappings of accounts.
     """
 
 
-for _command in (diff, flows, lint, need, rule, streams, test, usage, who):
+for _command in (diff, flows, lint, need, rule, streams, test, usage, who, copy(why)):
     acl.add_command(_command)
+acl.commands["why"].help = (why.help or "").replace("subtrie why", "subtrie acl why")
 
 
 @acl.command()

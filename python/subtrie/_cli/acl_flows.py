@@ -9,29 +9,50 @@ from typing import Any
 import click
 from rich.text import Text
 
+from .._core import engine
 from .._core.errors import SubtrieError
 from .._findings.finding import Finding
 from .._findings.junit import Passed
 from ..acl import Deployment
+from ..acl._access import split_question
+from ..acl._account import pattern_of
 from ..acl._extent import extent
 from ..acl._flows import Flow
 from ..acl._link import Link
 from .output_formats import TEXT, by_format, print_findings, print_lines
-from .permission_files import SOURCE, bad_file
+from .permission_files import SOURCE, BadFile, bad_file
 from .stream import console, printable
 
 _LEVELS = {"unused-import": "warning", "no-authorization": "warning"}
 _KINDS = {
-    "leaf": "leaf node of", "leaf user": "leaf node user", "route": "cluster",
+    "leaf": "leaf node of",
+    "leaf user": "leaf node user",
+    "route": "cluster",
     "gateway": "gateway to",
+}
+_LISTENERS = {
+    "leaf listener": "leaf nodes of other brokers may connect as any user of {accounts}",
+    "gateway listener": "gateways of other clusters may connect, for all accounts",
+    "websocket listener": "clients may connect by WebSocket",
+    "mqtt listener": "clients may connect by MQTT; a topic a/b is the subject a.b",
 }  # fmt: skip
 
 
 @click.command()
 @click.argument("sources", type=SOURCE, nargs=-1, required=True)
 @click.option("--allow-readable", is_flag=True, help="Accept a creds file that others may read.")
+@click.option("--from", "origin", metavar="ACCOUNT[:SUBJECT]", help="Only what leaves an account.")
+@click.option("--to", "target", metavar="ACCOUNT", help="Only what arrives in an account.")
+@click.option("--user", metavar="NAME", help="Only what a user may publish or receive.")
 @by_format
-def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> None:
+def flows(
+    sources: tuple[Path | str, ...],
+    allow_readable: bool,
+    origin: str | None,
+    target: str | None,
+    user: str | None,
+    form: str,
+) -> None:
     r"""Show which messages cross from one account to another, and between which users.
 
     A SOURCE is a server configuration, a JWT or creds file, a folder of JWTs as nsc keeps them,
@@ -39,21 +60,27 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
     monitoring port (http://127.0.0.1:8222); several add up. Each import is shown with an example,
     before and after it is renamed; then links to other brokers, public exports, exports that no
     account imports, and imports that no user can use. Exit code 1 if there is such an import, or no
-    authorization; 2 if an account, or the users at an end, are not among SOURCES.
+    authorization; 2 if an account, or the users at an end, are not among SOURCES. With --from, --to
+    or --user, only the imports in question: exit code 1 if there is none.
 
     \b
     Examples:
       subtrie acl flows nats.conf
+      subtrie acl flows nats.conf --from ORDERS:orders.7.done --to BILLING
       subtrie acl flows nats.conf --format json
     """
     try:
         deployment = Deployment.load(*sources, allow_readable=allow_readable)
         crossing = deployment.flows()
         rows = list(_rows(deployment, str(sources[0])))
+        narrowed = (origin, target, user) != (None, None, None)
+        if narrowed:
+            crossing, rows = _selected(deployment, crossing, origin, target, user), []
+            deployment.links = []
     except (SubtrieError, OSError, ImportError) as error:
         raise bad_file(error) from None
     if form == TEXT:
-        _print(deployment, crossing, rows)
+        _print(deployment, crossing, rows, narrowed)
     else:
         objects = [*(_object(deployment, each) for each in crossing), *_objects(deployment, rows)]
         table = [
@@ -70,9 +97,47 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
             form, "subtrie acl flows", rows,
             objects=objects, table=(headings, table), passed=passed,
         )  # fmt: skip
+    if narrowed:
+        unsure = any(each.undetermined for each in crossing)
+        raise SystemExit(2 if unsure else 0 if crossing else 1)
     if deployment.unseen or any(each.undetermined for each in crossing):
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
+
+
+def _selected(
+    deployment: Deployment,
+    crossing: list[Flow],
+    origin: str | None,
+    target: str | None,
+    user: str | None,
+) -> list[Flow]:
+    """The imports between two accounts, of a subject, or of a user.
+
+    Raises:
+        BadFile: there is no such account or user.
+        PatternError: not a valid pattern.
+    """
+    account, subject = split_question(origin or ">", deployment.accounts)
+    if origin is not None and account is None:
+        account, subject = origin, ">"
+    engine.check_pattern(subject, "server")
+    for name in (account, target):
+        if name is not None and name not in deployment.accounts:
+            raise BadFile(
+                f"no account is called {name}; there are {', '.join(deployment.accounts)}"
+            )
+    known = [each for each in deployment.users if user in (each, each.rpartition("/")[2])]
+    if user is not None and not known:
+        raise BadFile(f"no user is called {user}; there are {', '.join(deployment.users)}")
+    return [
+        each
+        for each in crossing
+        if account in (None, each.source)
+        and target in (None, each.target)
+        and engine.overlaps(pattern_of(each.start), subject)
+        and (user is None or {*known} & {*each.senders, *each.receivers, *each.undetermined})
+    ]
 
 
 def _rows(deployment: Deployment, file: str) -> Iterator[Finding]:
@@ -129,12 +194,13 @@ def _receivers(deployment: Deployment, flow: Flow) -> str:
     return _names(deployment, flow.receivers, flow, flow.target)
 
 
-def _print(deployment: Deployment, crossing: list[Flow], rows: list[Finding]) -> None:
+def _print(
+    deployment: Deployment, crossing: list[Flow], rows: list[Finding], narrowed: bool
+) -> None:
     screen = console()
     if not (crossing or deployment.links or rows):
-        screen.print(
-            "[green]✓[/] no account takes messages of another, and the broker connects to no other"
-        )
+        nothing = "no account takes messages of another, and the broker connects to no other"
+        screen.print("no import fits" if narrowed else f"[green]✓[/] {nothing}")
     for flow in crossing:
         renamed = f" as {flow.received}" if flow.received != flow.published else ""
         line = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}{renamed}"
@@ -149,11 +215,16 @@ def _print(deployment: Deployment, crossing: list[Flow], rows: list[Finding]) ->
             if users:
                 screen.print(Text(f"  {what}: {printable(users)}", "dim"))
     for link in deployment.links:
-        screen.print(Text(printable(_linked(link))))
+        screen.print(Text(printable(_linked(link, deployment))))
     print_lines(rows)
 
 
-def _linked(link: Link) -> str:
+def _linked(link: Link, deployment: Deployment) -> str:
+    if link.kind in _LISTENERS:
+        named = {deployment.account_of(each).name for each in deployment.users}
+        users = [each.account for each in deployment.links if each.kind == "leaf user"]
+        accounts = ", ".join(map(str, dict.fromkeys(users))) or ", ".join(sorted(named))
+        return f"listener {link.name}: {_LISTENERS[link.kind].format(accounts=accounts)}"
     whose = "all accounts" if link.account is None else link.account
     sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
     return f"{_KINDS[link.kind]} {link.name}: {whose}; sends {sent}; takes {taken}"

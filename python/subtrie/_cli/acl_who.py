@@ -56,7 +56,8 @@ def who(
     Without an account, every account is asked. Each user comes with the rule that decides. SUBJECT
     may be a pattern: then who may do so with any subject of it (subscribe: with the whole pattern),
     and an example. A user about whom it is not known, because the permissions are decided elsewhere
-    or the models differ, has a question mark. Exit code 1 if no user may, 2 if that is not known of
+    or the models differ, has a question mark, and so have clients of other brokers that a cluster,
+    a gateway or a leaf node may bring in. Exit code 1 if no user may, 2 if that is not known of
     one.
 
     \b
@@ -109,7 +110,8 @@ def _who(
     for name in names:
         for each in review.who(name, subject, verb):
             if selection.concerns(each.user):
-                yield _row(each, deployment.users[each.user], subject, verb)
+                user = deployment.users.get(each.user, Permissions())
+                yield _row(each, user, subject, verb)
     if not deployment.users:  # accounts that are not given have them
         rule = f"decided elsewhere, by {USERS_NOT_GIVEN}"
         unknown = Access("", OTHER_USERS, rule, determined=False)

@@ -30,10 +30,10 @@ from .stream import (
 
 
 @click.command()
-@click.argument("subjects", nargs=-1)
+@click.argument("words", metavar="[SUBJECT]… [FILE]", nargs=-1)
 @click.option(
-    "-p", "--permissions", "source", type=SOURCE, required=True,
-    help=f"{FORMATS[0].upper()}{FORMATS[1:]}.",
+    "-p", "--permissions", "source", type=SOURCE,
+    help=f"The FILE: {FORMATS}. Without it, the last argument.",
 )  # fmt: skip
 @of_user
 @click.option(
@@ -44,8 +44,8 @@ from .stream import (
 @by_model
 @by_format
 def why(
-    subjects: tuple[str, ...],
-    source: Path,
+    words: tuple[str, ...],
+    source: Path | None,
     selection: UserSelection,
     verb: str,
     queue: str | None,
@@ -61,9 +61,15 @@ def why(
 
     \b
     Examples:
-      subtrie why -p nats.conf --user web prod.safe.443.web_shop.orders_shop._.GET.orders.7
+      subtrie why orders.eu.new nats.conf --user web
       subtrie why -p web.creds --verb subscribe 'prod.>'
     """
+    subjects = words
+    if source is None:
+        if not words:
+            raise click.UsageError("give a FILE after the subjects, or with -p")
+        source = Path(SOURCE.convert(words[-1], None, None))
+        subjects = words[:-1]
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
     if not subjects and source == STANDARD_INPUT:

@@ -16,6 +16,12 @@ _UNORDERED = "not determined: how an import or a mapping on the way renames it i
 _UNSURE = "not determined: whether a mapping or an import on the way leads there"
 
 
+_STRANGERS = "not determined: clients of other brokers are not in the input"
+
+#: How the names of clients begin that the input does not hold.
+OTHERS = "others"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
     """One user that may do what was asked, and how.
@@ -54,6 +60,11 @@ class AccessReview:
         self._users: dict[str, list[tuple[str, Permissions]]] = {}
         for name, each in deployment.users.items():
             self._users.setdefault(deployment.account_of(name).name, []).append((name, each))
+        self._others = list(_others(deployment))
+        for account, name, permissions in self._others:
+            self._users.setdefault(account, []).append((name, permissions))
+        self._listeners = [each for each in deployment.links if each.kind == "leaf listener"]
+        self._account_of = deployment.account_of
         self._known: dict[tuple[str, str, str, tuple[str, ...]], Entitlement | None] = {}
 
     def who(self, account: str, pattern: str, verb: str) -> list[Access]:
@@ -67,11 +78,25 @@ class AccessReview:
             verb: ``publish``, ``subscribe`` or ``receive``.
         """
         try:
-            return list(_distinct(self._found(self._accounts[account], pattern, verb)))
+            found = list(_distinct(self._found(self._accounts[account], pattern, verb)))
+            return [*found, *self._by_leaf_nodes(found)]
         except TooManyPlaces:
             rule = "imports and mappings lead to more places than are followed"
             names = (name for rows in self._users.values() for name, _ in rows)
             return [Access(account, name, rule, determined=False) for name in names]
+
+    def _by_leaf_nodes(self, found: list[Access]) -> Iterator[Access]:
+        """Yield one answer for each account as whose users leaf nodes may bring in others."""
+        named: set[str] = set()
+        for each in found if self._listeners else ():
+            if not each.determined or each.user.startswith(OTHERS):
+                continue
+            account = self._account_of(each.user).name
+            if account not in named:
+                named.add(account)
+                line = self._listeners[0].line
+                user = f"{OTHERS} by leaf nodes as {each.user} (line {line})"
+                yield dataclasses.replace(each, user=user, rule=_STRANGERS, determined=False)
 
     def delivers(self, account: Account, subject: str, place: str, received: str) -> bool:
         """Return True if a published message is delivered in an account as another subject."""
@@ -110,6 +135,9 @@ class AccessReview:
     ) -> Access:
         way = tuple(each.text for each in region.steps)
         found = Access(account.name, user, means.rule, means.witness, way=way)
+        if user.startswith(OTHERS):
+            known = region.pattern if region.steps else None
+            return dataclasses.replace(found, rule=_STRANGERS, known_as=known, determined=False)
         if not region.steps:
             return dataclasses.replace(found, determined=means.determined)
         found = dataclasses.replace(found, known_as=region.pattern, witness=None)
@@ -155,6 +183,29 @@ class AccessReview:
             if self._reach.passes(asked, text, region.account.name, subject, delivered=True):
                 return text
         return None
+
+
+def _others(deployment: Deployment) -> Iterator[tuple[str, str, Permissions]]:
+    """Yield the account, a name and the permissions of clients behind each link to a broker."""
+    for link in deployment.links:
+        if link.kind.endswith("listener") and link.kind != "gateway listener":
+            continue
+        sent, taken = (link.permissions.lists(verb) for verb in ("publish", "subscribe"))
+        # What the broker sends over a link, others receive; what it takes, they publish.
+        permissions = Permissions(
+            publish_allow=taken[0], publish_deny=taken[1],
+            subscribe_allow=sent[0], subscribe_deny=sent[1],
+        )  # fmt: skip
+        name = f"{OTHERS} by {_KINDS[link.kind]} {link.name}"
+        accounts = [link.account] if link.account is not None else list(deployment.accounts)
+        for account in accounts:
+            yield account, name, permissions
+
+
+_KINDS = {
+    "leaf": "leaf node", "leaf user": "leaf node user", "route": "cluster", "gateway": "gateway",
+    "gateway listener": "block",
+}  # fmt: skip
 
 
 def _distinct(found: Iterable[Access]) -> Iterator[Access]:

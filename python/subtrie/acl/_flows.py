@@ -41,6 +41,11 @@ class Flow:
     pattern: str
     undetermined: tuple[str, ...] = ()
 
+    @property
+    def start(self) -> str:
+        """The pattern of all that is published."""
+        return self.taken.subject if self.kind == "stream" else self.taken.local
+
 
 class Unused(NamedTuple):
     """An export or import that deserves a look, with its account, file and line."""

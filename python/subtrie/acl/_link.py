@@ -13,8 +13,9 @@ class Link:
 
     Attributes:
         kind: ``leaf`` (this broker connects to another), ``leaf user`` (another connects to
-            this one), ``route`` or ``gateway``.
-        name: the address without a user, the user, or the name of the cluster.
+            this one), ``route`` or ``gateway``; ``leaf listener``, ``gateway listener``,
+            ``websocket listener`` and ``mqtt listener`` are ports on which others connect.
+        name: the address without a user, the user, the name of the cluster, or the block.
         account: the account that it carries; None for all.
         permissions: what this broker sends over it (publish) and takes from it (subscribe).
         line: its line in the configuration.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ._account import Account
 from ._both_models import decided
-from ._decision import Decision
+from ._decision import BROKER, Decision
 from ._permissions import Permissions
 
 
@@ -30,6 +30,8 @@ def may_publish(
     Raises:
         SubjectError: not a valid subject.
     """
+    if model is None and subject.startswith("$JS.API.") and _has_wildcard(subject):
+        model = BROKER  # a request may name the filter of a consumer, which a broker takes as text
 
     def of(subject: str) -> Callable[[str], Decision]:
         return lambda model: permissions.can_publish(subject, model=model)
@@ -54,3 +56,7 @@ def may_publish(
         return dataclasses.replace(found[0], explanation=several)
     explanation = f"not determined: {several}"
     return dataclasses.replace(found[0], allowed=False, explanation=explanation, determined=False)
+
+
+def _has_wildcard(subject: str) -> bool:
+    return not {"*", ">"}.isdisjoint(subject.split("."))

@@ -31,7 +31,22 @@ def links_of(values: dict[str, Node]) -> list[LoadedLink]:
         found += _routes(values["cluster"])
     if "gateway" in values:
         found += _gateways(values["gateway"])
-    return found
+    return found + _listeners(values)
+
+
+#: Blocks whose listener brings in clients that the configuration does not hold, or by other means.
+_LISTENERS = {
+    "leaf": "leaf listener", "leafnodes": "leaf listener", "gateway": "gateway listener",
+    "websocket": "websocket listener", "ws": "websocket listener", "mqtt": "mqtt listener",
+}  # fmt: skip
+
+
+def _listeners(values: dict[str, Node]) -> list[LoadedLink]:
+    return [
+        LoadedLink(kind, key, None, LoadedPermissions(), values[key].line)
+        for key, kind in _LISTENERS.items()
+        if key in values and {"port", "listen"} & set(_fields(values[key]))
+    ]
 
 
 def cluster_of(values: dict[str, Node]) -> str | None:
