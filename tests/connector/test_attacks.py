@@ -23,9 +23,10 @@ from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
 from subtrie.connector._limits import Backlog
 from subtrie.connector._message import Request
-from subtrie.connector._places import MAX_THREADS, Places, SharedThreads
 from subtrie.connector._responses import ResponseStream
 from subtrie.connector._routing import KnownResponders
+from subtrie.connector._runner import Places
+from subtrie.connector._threads import MAX_THREADS, SharedThreads
 
 HOST = "shop.example"
 
@@ -352,7 +353,7 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
         each.result(60)
     assert sorted(order) == ["a0", "a1", "a2", "c0", "c1"]
     assert order.index("c1") < 4 or order.index("a2") == 4
-    wait_until(lambda: threads._places.taken == 0)
+    wait_until(lambda: threads._taken == 0)
     with pytest.raises(ZeroDivisionError):
         threads.submit("a", lambda: 1 / 0).result(60)
 

@@ -20,9 +20,9 @@ from ._errors import HTTPError
 from ._message import Request, Response
 from ._metrics import prometheus_text
 from ._openapi import description
-from ._places import run_in_thread
 from ._runtime import Runtime
 from ._tail_sampling import export_trace
+from ._threads import run_in_thread
 
 _JSON = {"Content-Type": "application/json"}
 

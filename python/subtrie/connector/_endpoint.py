@@ -26,9 +26,9 @@ from ._claims import Claims
 from ._envelope import ResponseEnvelope
 from ._message import Request, Response
 from ._metrics import EndpointLabels
-from ._places import run_in_thread
 from ._results import Result, awaited, named_response, to_response
 from ._runtime import Runtime
+from ._threads import run_in_thread
 from ._transport import Registration
 from ._type_hints import enclosing_names, type_hints
 

@@ -23,8 +23,8 @@ from ._fragments import MAX_SILENCE, Reassembler
 from ._identity import reply_address
 from ._limits import too_long
 from ._message import Message, Request, Response
-from ._places import Places
 from ._routing import KnownResponders
+from ._runner import Places
 from ._runtime import Runtime
 from ._transport import Transport
 

@@ -24,7 +24,6 @@ from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
 from ._middleware import Middleware, around
-from ._places import Places
 from ._records import MAX_REFUSALS, REFUSAL_PERIOD, RecordRate
 from ._runtime import Runtime
 from ._timers import Deadline
@@ -43,6 +42,88 @@ MOST_BODIES = 4  # bodies of the largest size that the requests at work may have
 _EAGER = sys.version_info >= (3, 12)
 _EAGER_DEPTH = 8  # calls in a chain that start at once; bounds the depth of the stack
 _ERROR_HEADERS = {"Content-Type": ["application/json"]}
+
+
+class Places:
+    """A bound for the requests at work and their bytes, and a share for each source.
+
+    While there is room a source may take what it needs. When the places or the bytes are used up, a
+    source that holds less than its share of them is still admitted, up to as much again in sum: one
+    source cannot keep the others out.
+
+    Args:
+        most: The number of requests at work, and of those in excess by other sources.
+        most_bytes: The bytes of their bodies, and of those in excess.
+
+    Attributes:
+        most: The number of requests.
+        most_bytes: The bytes.
+        taken: The places that are taken.
+        taken_bytes: The bytes of the requests that took them.
+    """
+
+    __slots__ = ("_by_source", "_bytes", "most", "most_bytes", "taken", "taken_bytes")
+
+    def __init__(self, most: int, most_bytes: int = 1 << 62) -> None:
+        if most < 1:
+            raise ValueError(f"max_at_work must be at least 1, not {most!r}")
+        self.most, self.most_bytes = most, most_bytes
+        self.taken = self.taken_bytes = 0
+        self._by_source: dict[str, int] = {}
+        self._bytes: dict[str, int] = {}
+
+    def admits(self, source: str, size: int = 0) -> bool:
+        """Return whether there is a place for a request of a source.
+
+        Args:
+            source: The verified source.
+            size: The bytes of its body.
+        """
+        total = self.taken_bytes + size
+        if self.taken < self.most and total <= self.most_bytes:
+            return True
+        own = self._by_source.get(source, 0)
+        sources = len(self._by_source) + (0 if own else 1)
+        return (
+            own < max(1, self.most // sources)
+            and self.taken < 2 * self.most
+            and self._bytes.get(source, 0) + size <= self.most_bytes // sources
+            and total <= 2 * self.most_bytes
+        )
+
+    def take(self, source: str, size: int = 0) -> None:
+        """Take a place for a request of a source.
+
+        Args:
+            source: The verified source.
+            size: The bytes of its body.
+        """
+        self.taken += 1
+        by_source = self._by_source
+        by_source[source] = by_source[source] + 1 if source in by_source else 1
+        if size:
+            self.taken_bytes += size
+            self._bytes[source] = self._bytes.get(source, 0) + size
+
+    def give(self, source: str, size: int = 0) -> None:
+        """Give a place back.
+
+        Args:
+            source: The verified source.
+            size: The bytes with which it was taken.
+        """
+        by_source = self._by_source
+        if source not in by_source:  # taken before a restart
+            return
+        self.taken -= 1
+        if size:
+            self.taken_bytes -= size
+            self._bytes[source] -= size
+        if by_source[source] > 1:
+            by_source[source] -= 1
+        else:
+            del by_source[source]
+            self._bytes.pop(source, None)
 
 
 class HandlerRunner:
