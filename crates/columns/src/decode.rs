@@ -267,7 +267,7 @@ impl NameColumn {
             Name::Text(text) => text,
             Name::Host(host) => host.token(),
         };
-        let number = self.last.number(&mut self.tokens, Some(token.as_bytes()));
+        let number = self.last.number(&mut self.tokens, Some(token.as_bytes()))?;
         if self.tokens.count() > self.values.len() {
             let value = match name {
                 Name::Text(text) => Cow::Borrowed(text),

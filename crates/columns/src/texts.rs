@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
+use arrow_schema::ArrowError;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -13,12 +14,13 @@ pub const NULL: u32 = u32::MAX;
 /// An interner of texts: they stand one after another in one buffer.
 ///
 /// Bytes that are not UTF-8 are replaced by U+FFFD, as the columns that come of them must be valid.
-#[derive(Default)]
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
     table: HashTable<Slot>,
     hasher: RandomState,
+    /// The largest number of texts.
+    limit: u32,
 }
 
 /// The number of a text and a half of its hash, so that neither a search nor a larger table reads
@@ -28,16 +30,36 @@ struct Slot {
     number: u32,
 }
 
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            ends: Vec::new(),
+            table: HashTable::new(),
+            hasher: RandomState::default(),
+            limit: NULL,
+        }
+    }
+}
+
 impl Texts {
     /// Return the number of a text, which is added if it is new.
-    pub fn number(&mut self, text: Option<&[u8]>) -> u32 {
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if the text is new and there is no number left: no two texts share one.
+    pub fn number(&mut self, text: Option<&[u8]>) -> Result<u32, ArrowError> {
         self.number_of(text.map(valid).as_deref())
     }
 
     /// Return the number of a text that is known to be valid, which is added if it is new.
-    pub fn number_of(&mut self, text: Option<&str>) -> u32 {
+    ///
+    /// # Errors
+    ///
+    /// As `number`.
+    pub fn number_of(&mut self, text: Option<&str>) -> Result<u32, ArrowError> {
         let Some(text) = text else {
-            return NULL;
+            return Ok(NULL);
         };
         let hash = (self.hasher.hash_one(text) >> 32) as u32;
         let (texts, ends) = (&self.text, &self.ends);
@@ -46,13 +68,17 @@ impl Texts {
             .table
             .entry(spread(hash), equal, |slot| spread(slot.hash))
         {
-            Entry::Occupied(known) => known.get().number,
+            Entry::Occupied(known) => Ok(known.get().number),
             Entry::Vacant(place) => {
-                let number = u32::try_from(self.ends.len()).unwrap_or(NULL - 1);
+                let next = u32::try_from(self.ends.len()).ok();
+                let number = next.filter(|&next| next < self.limit).ok_or_else(|| {
+                    let message = format!("at most {} distinct texts have numbers", self.limit);
+                    ArrowError::InvalidArgumentError(message)
+                })?;
                 place.insert(Slot { hash, number });
                 self.text.push_str(text);
                 self.ends.push(self.text.len());
-                number
+                Ok(number)
             }
         }
     }
@@ -103,14 +129,43 @@ pub struct Last {
 
 impl Last {
     /// Return the number of a text, without a search if it is that of the call before.
-    pub fn number(&mut self, texts: &mut Texts, text: Option<&[u8]>) -> u32 {
+    ///
+    /// # Errors
+    ///
+    /// As `Texts::number`.
+    pub fn number(&mut self, texts: &mut Texts, text: Option<&[u8]>) -> Result<u32, ArrowError> {
         if let Some(number) = self.number
             && texts.get(number).map(str::as_bytes) == text
         {
-            return number;
+            return Ok(number);
         }
-        let found = texts.number(text);
+        let found = texts.number(text)?;
         self.number = Some(found);
-        found
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_a_number_left_is_refused() {
+        let mut texts = Texts {
+            limit: 2,
+            ..Texts::default()
+        };
+        let mut last = Last::default();
+        for (text, number) in [("a", 0), ("b", 1), ("a", 0)] {
+            assert_eq!(
+                last.number(&mut texts, Some(text.as_bytes())).ok(),
+                Some(number)
+            );
+        }
+        let refused = texts.number(Some(b"c")).map_err(|error| error.to_string());
+        let reason = "Invalid argument error: at most 2 distinct texts have numbers";
+        assert_eq!(refused, Err(reason.to_owned()));
+        assert_eq!((texts.number(Some(b"b")).ok(), texts.count()), (Some(1), 2));
+        assert_eq!(texts.number(None).ok(), Some(NULL));
     }
 }

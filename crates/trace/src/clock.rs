@@ -1,7 +1,9 @@
 //! Times of a log as microseconds since 1970. The date is computed once for each second of the log.
 
 /// The length of a time without its fraction.
-const SECOND: usize = 19;
+pub const SECOND: usize = 19;
+/// The length of a time with a fraction of six digits.
+pub const WITH_FRACTION: usize = SECOND + 7;
 
 /// The last second that was read.
 #[derive(Debug, Default)]
@@ -14,7 +16,7 @@ impl Clock {
     /// Read a time of the full form, `YYYY/MM/DD HH:MM:SS.ffffff`: `None` if the text has another
     /// form, else the time, `None` if there is no such time.
     #[allow(clippy::option_option)] // another form, no such time, a time
-    pub fn read_full(&mut self, text: &[u8; SECOND + 7]) -> Option<Option<i64>> {
+    pub fn read_full(&mut self, text: &[u8; WITH_FRACTION]) -> Option<Option<i64>> {
         const FORM: &[u8; SECOND] = b"0000/00/00 00:00:00";
         let (second, fraction) = text.split_at(SECOND);
         // A second that was read has the form.

@@ -77,7 +77,7 @@ impl Divider {
     #[must_use]
     pub fn divides(&mut self, position: u64) -> bool {
         let reached = self.targets.last().is_some_and(|&next| next <= position);
-        if reached && self.reader.is_exact() {
+        if reached && self.is_exact() {
             self.targets.retain(|&target| target > position);
             self.plan_at = self.skims.map_or(u64::MAX, |_| position);
             self.fail_at = u64::MAX;
@@ -87,7 +87,7 @@ impl Divider {
             self.failed = true;
         } else if position >= self.resume_at {
             self.resume_at = u64::MAX;
-            self.reader.read_all();
+            self.reader.skim.end();
         }
         false
     }
@@ -97,7 +97,9 @@ impl Divider {
         if position >= self.plan_at {
             self.plan(position);
         }
-        self.reader.line(position, line, &mut Discard);
+        if !self.reader.passes(line) {
+            self.reader.line(position, line, &mut Discard);
+        }
     }
 
     /// End the log here.
@@ -111,7 +113,7 @@ impl Divider {
         let (Some(&next), Some(least)) = (self.targets.last(), self.skims) else {
             return;
         };
-        let (Some(micros), read) = (self.reader.elapsed(), position - self.start) else {
+        let (Some(micros), read) = (self.reader.skim.elapsed(), position - self.start) else {
             return;
         };
         let bytes = u128::from(read) * u128::from(LEAD) / u128::from(micros.max(1));
@@ -124,5 +126,11 @@ impl Divider {
             // Lines may have become rarer by then.
             self.plan_at = position.saturating_add(read.max(least));
         }
+    }
+
+    /// Whether the state is that of a reader that read all lines.
+    fn is_exact(&self) -> bool {
+        let Reader { skim, windows, .. } = &self.reader;
+        skim.is_settled() && windows.groups.doubtful == 0
     }
 }

@@ -1,8 +1,23 @@
 //! Reports of the reader to its sink: events, and later the outcome of a publish.
 
-use super::login::Who;
 use super::matching::Served;
 use super::operation::Refusal;
+
+/// The identity of a connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Who {
+    /// The account.
+    pub account: Option<Box<str>>,
+    /// The name in the JWT, the nkey or the user, as the broker proved it; else the client's name,
+    /// also beside a user that cannot be the host of a service.
+    pub identity: Option<Box<str>>,
+    /// The user as the broker knows it: the subject of the JWT, the nkey or the user.
+    pub user: Option<Box<str>>,
+    /// The name that the client gave itself.
+    pub client: Option<Box<str>>,
+    /// The proof that the identity rests on: `jwt`, `nkey`, `user`, `token`, `claimed`.
+    pub source: Option<&'static str>,
+}
 
 /// The fields that the lines of a connection have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 mod clock;
 mod columns;
-mod connection;
+mod connections;
 mod divider;
 mod event;
 mod free_lines;
@@ -21,6 +21,8 @@ mod operation;
 mod prefix;
 mod processes;
 mod reader;
+#[cfg(test)]
+mod reader_bounds;
 mod redact;
 mod skim;
 mod state;
@@ -31,9 +33,8 @@ mod windows;
 
 pub use columns::EventColumns;
 pub use divider::Divider;
-pub use event::{Counts, Direction, Event, Outcome, Prefix, Sink};
+pub use event::{Counts, Direction, Event, Outcome, Prefix, Sink, Who};
 pub use lines::Lines;
-pub use login::Who;
 pub use matching::Served;
 pub use operation::Refusal;
 pub use reader::Reader;

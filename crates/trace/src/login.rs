@@ -9,29 +9,13 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::event::{Event, Prefix, Sink};
+use super::connections::{CONNECTIONS, oldest};
+use super::event::Who;
 use super::json_texts::{base64_url, texts};
 use super::prefix::{self, Line, User};
-use super::reader::Reader;
 use super::redact::redact;
 use super::text::escape;
 use subtrie::microbus;
-
-/// The identity of a connection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Who {
-    /// The account.
-    pub account: Option<Box<str>>,
-    /// The name in the JWT, the nkey or the user, as the broker proved it; else the client's name,
-    /// also beside a user that cannot be the host of a service.
-    pub identity: Option<Box<str>>,
-    /// The user as the broker knows it: the subject of the JWT, the nkey or the user.
-    pub user: Option<Box<str>>,
-    /// The name that the client gave itself.
-    pub client: Option<Box<str>>,
-    /// The proof that the identity rests on: `jwt`, `nkey`, `user`, `token`, `claimed`.
-    pub source: Option<&'static str>,
-}
 
 /// The options of a CONNECT that say who its client is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,26 +30,41 @@ pub struct Login {
     pub user: Option<String>,
     /// Whether it was told that the client claims another user.
     pub told: bool,
+    /// The position of its first CONNECT.
+    pub since: u64,
 }
 
-/// The logins of the connections that are open.
+/// The logins of the connections that are open. Of more than `CONNECTIONS` the oldest are forgotten:
+/// the identity on their lines is then what the server prints before each line.
 #[derive(Debug, Default)]
 pub struct Logins {
-    pub by_conn: HashMap<u32, Login, RandomState>,
+    by_conn: HashMap<u32, Login, RandomState>,
+    /// The number of those of which it may be told that the client claims another user.
+    untold: usize,
 }
 
 impl Logins {
     /// Read the options of CONNECT. Those of a second one replace those of the first one, as in the
     /// server; return whether it is a second one.
-    pub fn connect(&mut self, conn: u32, options: &[u8]) -> bool {
+    pub fn connect(&mut self, conn: u32, options: &[u8], since: u64) -> bool {
         let [jwt, nkey, user] = texts(options, ["jwt", "nkey", "user"]);
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (jwt, nkey, user) = (filled(jwt), filled(nkey), filled(user));
         if jwt.is_none() && nkey.is_none() && user.is_none() {
             return false;
         }
-        let again = self.by_conn.contains_key(&conn);
-        let login = self.by_conn.entry(conn).or_default();
+        let known = self.by_conn.get(&conn);
+        let again = known.is_some();
+        self.untold += usize::from(known.is_none_or(|login| login.told));
+        if !again && self.by_conn.len() >= CONNECTIONS {
+            let logins = self.by_conn.iter();
+            let all = logins.map(|(&conn, login)| (login.since, conn)).collect();
+            oldest(all).for_each(|conn| self.close(conn));
+        }
+        let login = self.by_conn.entry(conn).or_insert_with(|| Login {
+            since,
+            ..Login::default()
+        });
         login.told = false;
         if let Some(claims) = jwt.as_deref().and_then(claims) {
             let [name, subject, issuer, account] =
@@ -81,7 +80,24 @@ impl Logins {
 
     /// Forget a connection that was closed.
     pub fn close(&mut self, conn: u32) {
-        self.by_conn.remove(&conn);
+        let closed = self.by_conn.remove(&conn);
+        self.untold -= usize::from(closed.is_some_and(|login| !login.told));
+    }
+
+    /// Add the login of a saved state.
+    pub fn insert(&mut self, conn: u32, login: Login) {
+        self.untold += usize::from(!login.told);
+        self.by_conn.insert(conn, login);
+    }
+
+    /// Iterate over connections and their logins, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Login)> {
+        self.by_conn.iter().map(|(&conn, login)| (conn, login))
+    }
+
+    /// Whether the next line of a connection may show that its client claims another user.
+    pub const fn is_untold(&self) -> bool {
+        self.untold > 0
     }
 
     /// Return who is behind a connection, by the prefix of a line.
@@ -145,6 +161,7 @@ impl Logins {
             return None;
         }
         login.told = true;
+        self.untold -= 1;
         let proven = [who.identity.as_deref(), who.user.as_deref()];
         let claimed = [&login.user, &login.nkey, &login.name];
         let mut texts = claimed.into_iter().flatten();
@@ -157,44 +174,6 @@ impl Login {
     /// Whether the account of the connection issued its JWT.
     fn is_of(&self, account: Option<&str>) -> bool {
         account.is_some_and(|account| self.issuers.iter().flatten().any(|each| each == account))
-    }
-}
-
-impl Reader {
-    /// Add a row if the client claims another user than the broker proved.
-    pub(super) fn claim(
-        &mut self,
-        position: u64,
-        time: Option<i64>,
-        prefix: &Prefix,
-        sink: &mut impl Sink,
-    ) {
-        let Some(claimed) = self.logins.claim(prefix.conn_id, &prefix.who) else {
-            return;
-        };
-        if self.range.contains(&position) {
-            sink.add(&Event {
-                position,
-                time,
-                prefix: Some(prefix),
-                op: b"CLAIM",
-                subject: claimed.as_bytes(),
-                ..Event::default()
-            });
-        }
-    }
-
-    /// Read the options of CONNECT: the prefix of later lines depends on them.
-    pub(super) fn connect(&mut self, conn: u32, body: &[u8]) {
-        if let Some(options) = body
-            .strip_prefix(b"[CONNECT ")
-            .and_then(|rest| rest.strip_suffix(b"]"))
-        {
-            let again = self.logins.connect(conn, options);
-            if again {
-                self.prefixes.clear(); // one of them may be that of this connection
-            }
-        }
     }
 }
 

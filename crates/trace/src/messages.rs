@@ -1,7 +1,7 @@
 //! Messages of the server itself: refusals, slow consumers, closed connections, its own start.
 
-use super::connection::pid_name;
-use super::event::{Direction, Event, Sink};
+use super::connections::pid_name;
+use super::event::{Direction, Event, Prefix, Sink};
 use super::operation::{self, Refusal};
 use super::prefix::Line;
 use super::reader::Reader;
@@ -39,17 +39,8 @@ impl Reader {
         let sid = violation.sid.as_deref().unwrap_or_default();
         if violation.kind == Refusal::Subscribe {
             self.subscriptions.end(prefix.conn_id, sid);
-        } else if let Some(&id) = self.open_by_conn.get(&prefix.conn_id) {
-            let refused = violation.kind == Refusal::Reply
-                || self
-                    .windows
-                    .get(&id)
-                    .and_then(|window| window.groups.first())
-                    .is_some_and(|&group| self.groups.has_subject(group, &violation.subject));
-            if refused {
-                self.open_by_conn.remove(&prefix.conn_id);
-                self.close(id, position, Some(violation.kind));
-            }
+        } else {
+            self.windows.refuse(prefix.conn_id, &violation, position);
         }
         if own {
             sink.add(&Event {
@@ -63,6 +54,29 @@ impl Reader {
         }
     }
 
+    /// Add a row if the client claims another user than the broker proved.
+    pub(super) fn claim(
+        &mut self,
+        position: u64,
+        time: Option<i64>,
+        prefix: &Prefix,
+        sink: &mut impl Sink,
+    ) {
+        let Some(claimed) = self.logins.claim(prefix.conn_id, &prefix.who) else {
+            return;
+        };
+        if self.range.contains(&position) {
+            sink.add(&Event {
+                position,
+                time,
+                prefix: Some(prefix),
+                op: b"CLAIM",
+                subject: claimed.as_bytes(),
+                ..Event::default()
+            });
+        }
+    }
+
     /// End all connections of a server that starts again with the same process id.
     pub(super) fn restart(
         &mut self,
@@ -72,13 +86,10 @@ impl Reader {
         sink: &mut impl Sink,
     ) {
         let server = format!("{}/", pid_name(pid));
-        let ended = self
-            .conns
-            .iter()
-            .filter(|(conn, _)| conn.starts_with(&server));
-        for (_, conn) in ended {
-            self.subscriptions.close(*conn);
-            self.logins.close(*conn);
+        let connections = self.connections.iter();
+        for (_, conn) in connections.filter(|(name, _)| name.starts_with(&server)) {
+            self.subscriptions.close(conn);
+            self.logins.close(conn);
         }
         if self.range.contains(&position) {
             let conn = format!("{server}server");

@@ -1,7 +1,5 @@
 //! The server processes that wrote a log: one after the other, or several at once.
 
-use super::reader::Reader;
-
 /// The number of processes that are remembered: restarts of a server.
 const REMEMBERED: usize = 1024;
 
@@ -55,18 +53,6 @@ impl Processes {
             self.ended.push(before);
         }
         true
-    }
-}
-
-impl Reader {
-    /// Note the process that wrote a line.
-    pub(super) fn process(&mut self, pid: Option<&[u8]>, position: u64, starts: bool) {
-        if let Some(pid) = pid
-            && self.processes.see(pid, position, starts)
-        {
-            self.pid.clear(); // lines of the process before it are to be noted
-            self.prefixes.clear();
-        }
     }
 }
 

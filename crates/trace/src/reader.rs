@@ -12,8 +12,7 @@
 //! The prefix of a line (except its time) repeats on every line of a connection. It is parsed once,
 //! and then looked up by its text.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,17 +20,16 @@ use foldhash::fast::RandomState;
 use memchr::memchr;
 
 use super::clock::Clock;
-use super::connection::conn_name;
+use super::connections::{Connections, conn_name};
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::lines::LONGEST;
 use super::login::Logins;
-use super::matching::{Groups, WindowId, subscriber, write_key};
 use super::operation::{self, Operation};
 use super::prefix::{self, Line};
 use super::processes::{Alternating, Processes};
 use super::skim::Skim;
 use super::subscriptions::Subscriptions;
-use super::windows::{WINDOW, Window};
+use super::windows::Windows;
 
 /// Bounds the memory for a log of many connections.
 const CACHED_PREFIXES: usize = 65_536;
@@ -44,24 +42,15 @@ const SHOWN: usize = 512;
 pub struct Reader {
     pub(super) range: Range<u64>,
     pub(super) counts: Counts,
-    pub(super) windows: HashMap<WindowId, Window, RandomState>,
-    pub(super) next_window: WindowId,
-    pub(super) open_by_conn: HashMap<u32, WindowId, RandomState>,
-    pub(super) limits: BinaryHeap<Reverse<(i64, WindowId)>>,
-    pub(super) groups: Groups,
+    pub(super) windows: Windows,
     pub(super) subscriptions: Subscriptions,
-    pub(super) conns: HashMap<Box<str>, u32, RandomState>,
-    pub(super) next_conn: u32,
+    pub(super) connections: Connections,
     pub(super) logins: Logins,
     pub(super) processes: Processes,
-    /// The windows that this reader must see the end of: opened before the end of its range.
-    pub(super) unfinished: usize,
-    pub(super) prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
+    prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
     /// The process id as this log prints it, `[7] `, or nothing.
-    pub(super) pid: Vec<u8>,
+    pid: Vec<u8>,
     clock: Clock,
-    pub(super) key: Vec<u8>,
-    pub(super) closing: Vec<WindowId>,
     pub(super) skim: Skim,
 }
 
@@ -70,24 +59,16 @@ impl Reader {
     #[must_use]
     pub fn new(range: Range<u64>) -> Self {
         Self {
+            windows: Windows::new(range.clone()),
             range,
             counts: Counts::default(),
-            windows: HashMap::default(),
-            next_window: 0,
-            open_by_conn: HashMap::default(),
-            limits: BinaryHeap::new(),
-            groups: Groups::default(),
             subscriptions: Subscriptions::default(),
-            conns: HashMap::default(),
-            next_conn: 0,
+            connections: Connections::default(),
             logins: Logins::default(),
             processes: Processes::default(),
-            unfinished: 0,
             prefixes: HashMap::default(),
             pid: Vec::new(),
             clock: Clock::default(),
-            key: Vec::new(),
-            closing: Vec::new(),
             skim: Skim::default(),
         }
     }
@@ -101,7 +82,7 @@ impl Reader {
     /// Whether no line at `position` or later can change the rows of the range.
     #[must_use]
     pub const fn is_done(&self, position: u64) -> bool {
-        position >= self.range.end && self.unfinished == 0
+        position >= self.range.end && self.windows.is_decided()
     }
 
     /// The servers whose lines are in one log, if there are several.
@@ -113,7 +94,8 @@ impl Reader {
     /// The beginning of the first message whose deliveries are not decided; `None` if all are.
     #[must_use]
     pub fn settled(&self) -> Option<u64> {
-        self.windows.values().map(|window| window.start).min()
+        let windows = self.windows.by_id.values();
+        windows.map(|window| window.start).min()
     }
 
     /// Read one line, without its LF.
@@ -142,12 +124,40 @@ impl Reader {
 
     /// Close the windows that are open at the end of a log.
     pub fn finish(&mut self, position: u64, sink: &mut impl Sink) {
-        let mut open: Vec<_> = self.open_by_conn.drain().map(|(_, id)| id).collect();
-        open.sort_unstable();
-        for id in open {
-            self.close(id, position, None);
-        }
+        self.windows.finish(position);
         self.report(sink);
+    }
+
+    /// Pass on the outcomes that are known after a line.
+    fn report(&mut self, sink: &mut impl Sink) {
+        self.counts.unmatched += self.windows.report(sink) as u64;
+    }
+
+    /// Close the windows whose time limit has passed at a line.
+    fn expire(&mut self, time: Option<i64>, position: u64) {
+        if let Some(time) = time {
+            self.windows.expire(time, position);
+        }
+        if self.skim.see(time) {
+            self.windows.groups.doubt();
+        }
+    }
+
+    /// Read only the lines of subscriptions in full from now on, and forget the windows.
+    pub(super) fn skim(&mut self) {
+        let windows = self.windows.by_id.values();
+        self.skim.begin(windows.map(|window| window.limit));
+        let next = self.windows.next;
+        self.windows = Windows::new(self.range.clone());
+        self.windows.next = next;
+    }
+
+    /// Whether the divider may pass over a line: it skims, and the line is one of a known form that
+    /// neither begins nor ends a subscription or a connection.
+    pub(super) fn passes(&mut self, line: &[u8]) -> bool {
+        self.skim.is_on()
+            && self.skim.passes(line, &self.pid, &mut self.clock)
+            && (!self.logins.is_untold() || self.known_prefix(line).is_some())
     }
 
     /// Look up the prefix of a line by its text: prefix, index of the bracket, time.
@@ -269,14 +279,38 @@ impl Reader {
         }
     }
 
-    pub(super) fn conn_id(&mut self, conn: &str) -> u32 {
-        if let Some(&known) = self.conns.get(conn) {
+    fn conn_id(&mut self, conn: &str) -> u32 {
+        if let Some(known) = self.connections.get(conn) {
             return known;
         }
-        let next = self.next_conn;
-        self.next_conn = next.wrapping_add(1);
-        self.conns.insert(conn.into(), next);
-        next
+        if self.connections.is_full() {
+            // A name without state may get another number: nothing depends on it but the prefixes.
+            let used = self.used_connections();
+            self.connections.retain(&used);
+            self.prefixes.clear();
+        }
+        self.connections.add(conn)
+    }
+
+    /// Note the process that wrote a line.
+    fn process(&mut self, pid: Option<&[u8]>, position: u64, starts: bool) {
+        if let Some(pid) = pid
+            && self.processes.see(pid, position, starts)
+        {
+            self.pid.clear(); // lines of the process before it are to be noted
+            self.prefixes.clear();
+        }
+    }
+
+    /// Read the options of CONNECT: the prefix of later lines depends on them.
+    fn connect(&mut self, conn: u32, body: &[u8], position: u64) {
+        let options = body.strip_prefix(b"[CONNECT ");
+        if let Some(options) = options.and_then(|rest| rest.strip_suffix(b"]")) {
+            let again = self.logins.connect(conn, options, position);
+            if again {
+                self.prefixes.clear(); // one of them may be that of this connection
+            }
+        }
     }
 
     /// Read the part of a line that begins with the bracket.
@@ -297,17 +331,15 @@ impl Reader {
             let time = time?;
             self.expire(time, position);
             self.counts.payloads += u64::from(own);
-            if let (Direction::In, Some(time)) = (prefix.direction, time) {
-                let id = self.open_by_conn.get(&prefix.conn_id);
-                match id.and_then(|id| self.windows.get_mut(id)) {
-                    Some(window) => window.limit = Some(time + WINDOW),
-                    None => self.skim.extend(time),
-                }
+            if let (Direction::In, Some(time)) = (prefix.direction, time)
+                && !self.windows.extend(prefix.conn_id, time)
+            {
+                self.skim.extend(time);
             }
             return Ok(());
         }
         if prefix.client && prefix.direction == Direction::In && body.starts_with(b"[CONNECT ") {
-            self.connect(prefix.conn_id, body);
+            self.connect(prefix.conn_id, body, position);
         }
         if self.skim.is_on() && !is_subscription(body) {
             if let Ok(time) = time {
@@ -330,10 +362,8 @@ impl Reader {
         self.expire(time, position);
         self.counts.operations += u64::from(own);
         if prefix.direction == Direction::In {
-            self.closing
-                .extend(self.open_by_conn.remove(&prefix.conn_id));
+            self.windows.end(prefix.conn_id, position);
         }
-        self.close_all(position);
         self.operation(position, prefix, time, &found, sink);
         Ok(())
     }
@@ -362,7 +392,9 @@ impl Reader {
         };
         let conn = prefix.conn_id;
         match (prefix.client, prefix.direction, found.op) {
-            (true, Direction::In, b"PUB" | b"HPUB") => return self.open(&event, None, sink),
+            (true, Direction::In, b"PUB" | b"HPUB") => {
+                return self.windows.open(&event, None, sink);
+            }
             (true, Direction::In, b"SUB") => {
                 self.subscriptions
                     .begin(conn, found.sid, found.queue, position);
@@ -376,31 +408,24 @@ impl Reader {
             (true, Direction::Out, b"MSG" | b"HMSG") => {
                 let known = self.subscriptions.get(conn, found.sid);
                 let queue = known.map_or(&b""[..], |known| &known.queue);
-                let subscriber = subscriber(queue, conn, found.sid);
                 event.queue = queue;
                 event.subscription = known.map(|known| known.start);
-                let size = found.size.unwrap_or_default();
-                write_key(&mut self.key, found.subject, found.reply, size);
-                self.groups.line(&self.key, position, subscriber);
+                self.windows.line(&event, queue, conn);
                 if self.range.contains(&position) {
                     sink.add(&event);
                 }
                 return;
             }
             (false, Direction::In, _) if found.size.is_some() => {
-                return self.open(&event, found.second, sink);
+                return self.windows.open(&event, found.second, sink);
             }
             (false, Direction::Out, _) if found.size.is_some() => {
                 let size = found.size.unwrap_or_default();
-                if let Some((subject, reply)) = found.second {
-                    write_key(&mut self.key, subject, reply, size);
-                    if self.groups.hop(&self.key, position, conn) {
-                        (event.subject, event.reply) = (subject, reply);
+                let readings = found.second.into_iter();
+                for names in readings.chain([(found.subject, found.reply)]) {
+                    if self.windows.hop(names, size, position, conn) {
+                        (event.subject, event.reply) = names;
                     }
-                }
-                write_key(&mut self.key, found.subject, found.reply, size);
-                if self.groups.hop(&self.key, position, conn) {
-                    (event.subject, event.reply) = (found.subject, found.reply);
                 }
             }
             _ => {}

@@ -1,7 +1,8 @@
-//! Partial parsing of a log: subscriptions only, between the points where it is split.
+//! Partial parsing of a log: connections and subscriptions only, between the points where it is split.
 
-use super::matching::Groups;
-use super::reader::Reader;
+use memchr::{memchr, memchr_iter};
+
+use super::clock::{Clock, SECOND, WITH_FRACTION};
 use super::windows::WINDOW;
 
 /// Times of the lines so far, and what is unknown since lines were skimmed.
@@ -12,6 +13,8 @@ pub struct Skim {
     /// Whether a line had no time: its windows have no limit.
     timeless: bool,
     phase: Phase,
+    /// The second of the lines passed over last.
+    second: [u8; SECOND],
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -54,45 +57,87 @@ impl Skim {
             *limit = (*limit).max(time.saturating_add(WINDOW));
         }
     }
-}
 
-impl Reader {
     /// Return the microseconds from the first to the latest line; `None` if a line had no time.
-    pub(super) fn elapsed(&self) -> Option<u64> {
-        let first = self.skim.first.filter(|_| !self.skim.timeless)?;
-        u64::try_from(self.skim.latest.saturating_sub(first)).ok()
+    pub fn elapsed(&self) -> Option<u64> {
+        let first = self.first.filter(|_| !self.timeless)?;
+        u64::try_from(self.latest.saturating_sub(first)).ok()
     }
 
-    /// Read only the lines of subscriptions in full, and forget the windows.
-    pub(super) fn skim(&mut self) {
-        self.skim.phase = Phase::On;
+    /// Read only the lines of subscriptions in full from now on, with the limits of the open windows.
+    pub fn begin(&mut self, limits: impl Iterator<Item = Option<i64>>) {
+        self.phase = Phase::On;
         // Windows of a saved state may be later than any line that this reader has seen.
-        for window in self.windows.values() {
-            match window.limit {
-                Some(limit) => self.skim.latest = self.skim.latest.max(limit),
-                None => self.skim.timeless = true,
+        for limit in limits {
+            match limit {
+                Some(limit) => self.latest = self.latest.max(limit),
+                None => self.timeless = true,
             }
         }
-        self.windows.clear();
-        self.open_by_conn.clear();
-        self.limits.clear();
-        self.groups = Groups::default();
-        self.unfinished = 0;
     }
 
-    /// Read all lines again.
-    pub(super) fn read_all(&mut self) {
-        if self.skim.is_on() {
-            self.skim.phase = Phase::Until(self.skim.latest.saturating_add(WINDOW));
+    /// Read all lines from now on.
+    pub fn end(&mut self) {
+        if self.is_on() {
+            self.phase = Phase::Until(self.latest.saturating_add(WINDOW));
         }
     }
 
-    /// Whether the state is that of a reader that read all lines.
-    pub(super) fn is_exact(&self) -> bool {
-        match self.skim.phase {
+    /// Whether the windows are those of a reader that read all lines; the groups are if none is in
+    /// doubt.
+    pub fn is_settled(&self) -> bool {
+        match self.phase {
             Phase::Complete => true,
             Phase::On | Phase::Until(_) => false,
-            Phase::Settled => self.groups.doubtful == 0 && !self.skim.timeless,
+            Phase::Settled => !self.timeless,
         }
     }
+
+    /// Whether a line is a payload, or an operation whose first letter is not one of those that begin
+    /// or end a subscription or a connection, after the server's own prefix with a process id.
+    ///
+    /// Its time is noted by its second: as if it were the last of that second.
+    pub fn passes(&mut self, line: &[u8], pid: &[u8], clock: &mut Clock) -> bool {
+        let (time, level) = (pid.len(), pid.len() + WITH_FRACTION);
+        let own = line.starts_with(pid) && line.get(level..level + 7) == Some(b" [TRC] ");
+        own && passes(&line[level + 7..]) && self.sees_second(&line[time..level], clock)
+    }
+
+    fn sees_second(&mut self, time: &[u8], clock: &mut Clock) -> bool {
+        if time[..SECOND] == self.second {
+            return true;
+        }
+        let time = time.first_chunk().and_then(|time| {
+            self.second.copy_from_slice(&time[..SECOND]);
+            clock.read_full(time)?
+        });
+        if let Some(time) = time {
+            self.see(Some(time - time.rem_euclid(1_000_000) + 999_999));
+        } else {
+            self.second = [0; SECOND];
+        }
+        time.is_some()
+    }
+}
+
+/// Whether the text of a line after its level is one that `Skim::passes` describes.
+fn passes(text: &[u8]) -> bool {
+    // The address of the peer may have brackets.
+    let Some(blank) = memchr(b' ', text) else {
+        return false;
+    };
+    let Some(bracket) = memchr(b'[', &text[blank..]) else {
+        return false;
+    };
+    let (before, body) = text.split_at(blank + bracket);
+    let before_arrow = before.strip_suffix(b"MSG_PAYLOAD: ").unwrap_or(before);
+    let arrow = before_arrow
+        .last_chunk()
+        .is_some_and(|arrow: &[u8; 6]| matches!(arrow, b"- <<- " | b"- ->> " | b"- <-> "));
+    // The bracket is not one in a name that the client chose: the quotes before it are in pairs.
+    let quotes = memchr_iter(b'"', before).count();
+    let outside = memchr(b'\\', before).is_none() && quotes.is_multiple_of(2);
+    let first = body.get(1).copied().unwrap_or_default();
+    let states = matches!(first, b'S' | b'U' | b'D' | b'C') || first.is_ascii_whitespace();
+    arrow && outside && (before_arrow.len() < before.len() || !states)
 }

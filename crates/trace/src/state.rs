@@ -8,7 +8,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::login::Login;
-use super::matching::{Group, Groups, Subscriber, WindowId, subscriber_conn};
+use super::matching::{Group, Groups, Subscriber, WindowId};
 use super::reader::Reader;
 use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
@@ -22,41 +22,32 @@ impl Reader {
     pub fn save(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.number(VERSION);
-        to.number(self.next_window);
-        to.number(u64::from(self.next_conn));
-        let mut conns: Vec<u32> = self.open_by_conn.keys().copied().collect();
-        conns.extend(self.subscriptions.by_conn.keys());
-        conns.extend(self.logins.by_conn.keys());
-        for group in self.groups.iter() {
-            conns.extend(group.hops.iter().map(|(conn, _)| conn));
-            let subscribers = group.free.iter().map(|(name, _)| name);
-            conns.extend(subscribers.filter_map(|name| subscriber_conn(name)));
-        }
-        conns.sort_unstable();
-        conns.dedup();
-        let known = self
-            .conns
-            .iter()
-            .filter(|(_, id)| conns.binary_search(id).is_ok());
-        let mut known: Vec<_> = known.collect();
-        known.sort_unstable_by_key(|(_, id)| **id);
+        to.number(self.windows.next);
+        to.number(u64::from(self.connections.next));
+        let used = self.used_connections();
+        let known = self.connections.iter();
+        let mut known: Vec<_> = known
+            .filter(|(_, id)| used.binary_search(id).is_ok())
+            .collect();
+        known.sort_unstable_by_key(|(_, id)| *id);
         to.number(known.len() as u64);
-        for (name, &id) in known {
+        for (name, id) in known {
             to.number(u64::from(id));
             to.bytes(name.as_bytes());
         }
-        let mut groups: Vec<_> = self.groups.iter().collect();
+        let windows = &self.windows;
+        let mut groups: Vec<_> = windows.groups.iter().collect();
         groups.sort_unstable_by_key(|group| &group.key);
         to.number(groups.len() as u64);
         for group in groups {
             write_group(&mut to, group);
         }
-        let mut open: Vec<_> = self.open_by_conn.values().collect();
+        let mut open: Vec<_> = windows.open_by_conn.values().collect();
         open.sort_unstable();
         to.number(open.len() as u64);
         for id in open {
-            if let Some(window) = self.windows.get(id) {
-                self.write_window(&mut to, *id, window);
+            if let Some(window) = windows.by_id.get(id) {
+                write_window(&mut to, &windows.groups, *id, window);
             }
         }
         let mut subscriptions: Vec<_> = self.subscriptions.by_conn.iter().collect();
@@ -66,6 +57,7 @@ impl Reader {
             let mut active: Vec<_> = known.active.iter().collect();
             active.sort_unstable_by_key(|(_, found)| found.start);
             to.number(u64::from(conn));
+            to.number(known.since);
             to.number(active.len() as u64);
             for (sid, found) in active {
                 write_subscription(&mut to, sid, found);
@@ -76,10 +68,10 @@ impl Reader {
             to.number(u64::from(conn));
             write_subscription(&mut to, sid, found);
         }
-        let mut logins: Vec<_> = self.logins.by_conn.iter().collect();
-        logins.sort_unstable_by_key(|(conn, _)| **conn);
+        let mut logins: Vec<_> = self.logins.iter().collect();
+        logins.sort_unstable_by_key(|(conn, _)| *conn);
         to.number(logins.len() as u64);
-        for (&conn, login) in logins {
+        for (conn, login) in logins {
             to.number(u64::from(conn));
             write_login(&mut to, login);
         }
@@ -91,16 +83,15 @@ impl Reader {
         to.0
     }
 
-    fn write_window(&self, to: &mut Writer, id: WindowId, window: &Window) {
-        to.number(id);
-        to.number(window.start);
-        to.number(u64::from(window.conn));
-        to.number(u64::from(window.limit.is_some()));
-        to.number(window.limit.unwrap_or_default().cast_unsigned());
-        to.number(window.groups.len() as u64);
-        for &group in &window.groups {
-            to.bytes(&self.groups.get(group).key);
-        }
+    /// Return the numbers of the connections that have windows, lines, subscriptions or a login, in
+    /// ascending order.
+    pub(super) fn used_connections(&self) -> Vec<u32> {
+        let mut used = self.windows.connections();
+        used.extend(self.subscriptions.by_conn.keys());
+        used.extend(self.logins.iter().map(|(conn, _)| conn));
+        used.sort_unstable();
+        used.dedup();
+        used
     }
 
     /// Create a reader of the lines that begin in a range, with the state at its start.
@@ -113,25 +104,26 @@ impl Reader {
         if from.number()? != VERSION {
             return None;
         }
-        reader.next_window = from.number()?;
-        reader.next_conn = from.small()?;
+        reader.windows.next = from.number()?;
+        reader.connections.next = from.small()?;
         for _ in 0..from.number()? {
             let id = from.small()?;
             let name = std::str::from_utf8(from.bytes()?).ok()?;
-            reader.conns.insert(name.into(), id);
+            reader.connections.insert(name, id);
         }
         for _ in 0..from.number()? {
-            reader.groups.restore(read_group(&mut from)?);
+            reader.windows.groups.restore(read_group(&mut from)?);
         }
         for _ in 0..from.number()? {
-            let (id, window) = read_window(&mut from, &reader.groups)?;
-            reader.insert(id, window);
+            let (id, window) = read_window(&mut from, &reader.windows.groups)?;
+            reader.windows.insert(id, window);
         }
         for _ in 0..from.number()? {
             let conn = from.small()?;
+            let known = reader.subscriptions.by_conn.entry(conn).or_default();
+            known.since = from.number()?;
             for _ in 0..from.number()? {
                 let (sid, found) = read_subscription(&mut from)?;
-                let known = reader.subscriptions.by_conn.entry(conn).or_default();
                 known.active.insert(sid, found);
             }
         }
@@ -142,13 +134,25 @@ impl Reader {
         }
         for _ in 0..from.number()? {
             let conn = from.small()?;
-            reader.logins.by_conn.insert(conn, read_login(&mut from)?);
+            reader.logins.insert(conn, read_login(&mut from)?);
         }
         reader.processes.latest = from.bytes()?.to_vec();
         for _ in 0..from.number()? {
             reader.processes.ended.push(from.bytes()?.to_vec());
         }
         from.0.is_empty().then_some(reader)
+    }
+}
+
+fn write_window(to: &mut Writer, groups: &Groups, id: WindowId, window: &Window) {
+    to.number(id);
+    to.number(window.start);
+    to.number(u64::from(window.conn));
+    to.number(u64::from(window.limit.is_some()));
+    to.number(window.limit.unwrap_or_default().cast_unsigned());
+    to.number(window.groups.len() as u64);
+    for &group in &window.groups {
+        to.bytes(&groups.get(group).key);
     }
 }
 
@@ -166,6 +170,7 @@ fn write_login(to: &mut Writer, login: &Login) {
         to.bytes(text.as_deref().unwrap_or_default().as_bytes());
     }
     to.number(u64::from(login.told));
+    to.number(login.since);
 }
 
 fn read_login(from: &mut Parser<'_>) -> Option<Login> {
@@ -180,6 +185,7 @@ fn read_login(from: &mut Parser<'_>) -> Option<Login> {
         nkey: text()?,
         user: text()?,
         told: from.number()? == 1,
+        since: from.number()?,
     })
 }
 

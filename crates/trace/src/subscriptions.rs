@@ -3,11 +3,17 @@
 //! A second SUB with an id in use is ignored, as the server ignores it. Deliveries in flight when a
 //! subscription ends belong to it, so an ended one is remembered until its id is used again, or
 //! until `REMEMBERED` others have ended.
+//!
+//! A log that does not say that connections close, or of more connections at once than `CONNECTIONS`,
+//! has the subscriptions of the oldest ones forgotten: their later deliveries have no queue group and
+//! no subscription, and each subscription id of them counts as a subscriber of its own.
 
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
+
+use super::connections::{CONNECTIONS, oldest};
 
 /// The number of ended subscriptions that are remembered: it bounds the memory for a client that
 /// makes a subscription for every request.
@@ -30,6 +36,8 @@ type BySid = HashMap<Sid, Subscription, RandomState>;
 /// The subscriptions of a connection, by id.
 #[derive(Default)]
 pub struct OfConnection {
+    /// The position of the first SUB line since it had none.
+    pub since: u64,
     /// Those that have not ended.
     pub active: BySid,
     ended: BySid,
@@ -49,7 +57,13 @@ pub struct Subscriptions {
 impl Subscriptions {
     /// Begin a subscription, unless its id is in use.
     pub fn begin(&mut self, conn: u32, sid: &[u8], queue: &[u8], start: u64) {
-        let known = self.by_conn.entry(conn).or_default();
+        if !self.by_conn.contains_key(&conn) {
+            self.forget_connections();
+        }
+        let known = self.by_conn.entry(conn).or_insert_with(|| OfConnection {
+            since: start,
+            ..OfConnection::default()
+        });
         if known.active.contains_key(sid) {
             return;
         }
@@ -101,6 +115,22 @@ impl Subscriptions {
         self.ended.push_back((conn, sid.clone(), found.start));
         let known = self.by_conn.entry(conn).or_default();
         self.remembered += usize::from(known.ended.insert(sid, found).is_none());
+    }
+
+    /// Forget the oldest connections if there are too many.
+    fn forget_connections(&mut self) {
+        if self.by_conn.len() < CONNECTIONS {
+            return;
+        }
+        let since = self
+            .by_conn
+            .iter()
+            .map(|(&conn, known)| (known.since, conn));
+        for conn in oldest(since.collect()) {
+            if let Some(known) = self.by_conn.remove(&conn) {
+                self.remembered -= known.ended.len();
+            }
+        }
     }
 
     fn forget(&mut self) {

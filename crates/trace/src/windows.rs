@@ -2,25 +2,27 @@
 //! the time in which its deliveries are expected.
 
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::event::{Event, Outcome, Sink};
-use super::matching::{GroupId, Served, WindowId, write_key};
-use super::operation::Refusal;
-use super::reader::Reader;
+use super::matching::{GroupId, Groups, Served, WindowId, subscriber, subscriber_conn, write_key};
+use super::operation::{Refusal, Violation};
 
 /// The longest time between a payload line and its deliveries, in microseconds of log time.
-pub(super) const WINDOW: i64 = 1_000_000;
+pub const WINDOW: i64 = 1_000_000;
 
 /// A message that the server received.
 pub struct Window {
-    pub(super) start: u64,
-    pub(super) conn: u32,
+    pub start: u64,
+    pub conn: u32,
     /// Its match group, and that of the other reading of a message between servers.
-    pub(super) groups: SmallVec<[GroupId; 2]>,
+    pub groups: SmallVec<[GroupId; 2]>,
     /// The last time of a line inside it; `None` in a log without times.
-    pub(super) limit: Option<i64>,
+    pub limit: Option<i64>,
     /// Set when it has ended.
     until: Option<u64>,
     refused: Option<Refusal>,
@@ -30,7 +32,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub(super) fn new(start: u64, conn: u32, groups: SmallVec<[GroupId; 2]>) -> Self {
+    pub fn new(start: u64, conn: u32, groups: SmallVec<[GroupId; 2]>) -> Self {
         let undecided = groups.len();
         let served = Served::default();
         let (limit, until, refused) = (None, None, None);
@@ -47,16 +49,47 @@ impl Window {
     }
 }
 
-impl Reader {
+/// The windows that are open, or whose deliveries are not decided.
+#[derive(Default)]
+pub struct Windows {
+    /// The windows that begin here are reported.
+    range: Range<u64>,
+    pub by_id: HashMap<WindowId, Window, RandomState>,
+    /// The number of the next window.
+    pub next: WindowId,
+    /// The open window of each connection.
+    pub open_by_conn: HashMap<u32, WindowId, RandomState>,
+    limits: BinaryHeap<Reverse<(i64, WindowId)>>,
+    pub groups: Groups,
+    /// The windows that must be decided: they begin before the end of the range.
+    unfinished: usize,
+    key: Vec<u8>,
+    closing: Vec<WindowId>,
+}
+
+impl Windows {
+    /// Create the windows of a reader that reports those which begin in a range.
+    pub fn new(range: Range<u64>) -> Self {
+        Self {
+            range,
+            ..Self::default()
+        }
+    }
+
+    /// Whether all windows that begin before the end of the range are decided.
+    pub const fn is_decided(&self) -> bool {
+        self.unfinished == 0
+    }
+
     /// Open the window of a message that the server received.
-    pub(super) fn open(
+    pub fn open(
         &mut self,
         event: &Event<'_>,
         second: Option<(&[u8], &[u8])>,
         sink: &mut impl Sink,
     ) {
-        let (id, start) = (self.next_window, event.position);
-        self.next_window += 1;
+        let (id, start) = (self.next, event.position);
+        self.next += 1;
         let conn = event.prefix.map_or(0, |prefix| prefix.conn_id);
         let readings = std::iter::once((event.subject, event.reply)).chain(second);
         let size = event.size.unwrap_or_default();
@@ -72,31 +105,35 @@ impl Reader {
         }
     }
 
-    pub(super) fn insert(&mut self, id: WindowId, window: Window) {
+    /// Add an open window.
+    pub fn insert(&mut self, id: WindowId, window: Window) {
         if let Some(limit) = window.limit {
             self.limits.push(Reverse((limit, id)));
         }
         self.unfinished += usize::from(window.start < self.range.end);
         self.open_by_conn.insert(window.conn, id);
-        self.windows.insert(id, window);
+        self.by_id.insert(id, window);
+    }
+
+    /// Note the payload of the message of a connection; return whether its window is open.
+    pub fn extend(&mut self, conn: u32, time: i64) -> bool {
+        let id = self.open_by_conn.get(&conn);
+        let window = id.and_then(|id| self.by_id.get_mut(id));
+        let known = window.is_some();
+        if let Some(window) = window {
+            window.limit = Some(time + WINDOW);
+        }
+        known
     }
 
     /// Close the windows whose time limit has passed at this line.
-    pub(super) fn expire(&mut self, time: Option<i64>, position: u64) {
-        let Some(time) = time else {
-            self.skim.see(None);
-            return;
-        };
+    pub fn expire(&mut self, time: i64, position: u64) {
         while let Some(&Reverse((limit, id))) = self.limits.peek() {
             if limit >= time {
                 break;
             }
             self.limits.pop();
-            let Some(window) = self
-                .windows
-                .get(&id)
-                .filter(|window| window.until.is_none())
-            else {
+            let Some(window) = self.by_id.get(&id).filter(|window| window.until.is_none()) else {
                 continue;
             };
             match window.limit {
@@ -108,17 +145,10 @@ impl Reader {
                 }
             }
         }
-        self.close_all(position);
-        if self.skim.see(Some(time)) {
-            self.groups.doubt();
-        }
-    }
-
-    /// Close the windows that end at this line, in the order of their beginnings.
-    pub(super) fn close_all(&mut self, position: u64) {
         if self.closing.is_empty() {
             return;
         }
+        // In the order of their beginnings.
         let mut closing = std::mem::take(&mut self.closing);
         closing.sort_unstable();
         for id in closing.drain(..) {
@@ -127,8 +157,62 @@ impl Reader {
         self.closing = closing;
     }
 
-    pub(super) fn close(&mut self, id: WindowId, position: u64, refused: Option<Refusal>) {
-        let Some(window) = self.windows.get_mut(&id) else {
+    /// Close the window of a connection that sent another operation.
+    pub fn end(&mut self, conn: u32, position: u64) {
+        if let Some(id) = self.open_by_conn.remove(&conn) {
+            self.close(id, position, None);
+        }
+    }
+
+    /// Close the window of a connection if a violation refuses its message.
+    pub fn refuse(&mut self, conn: u32, violation: &Violation, position: u64) {
+        let Some(&id) = self.open_by_conn.get(&conn) else {
+            return;
+        };
+        let group = self.by_id.get(&id).and_then(|window| window.groups.first());
+        let named = group.is_some_and(|&group| self.groups.has_subject(group, &violation.subject));
+        if violation.kind == Refusal::Reply || named {
+            self.open_by_conn.remove(&conn);
+            self.close(id, position, Some(violation.kind));
+        }
+    }
+
+    /// Close the windows that are open at the end of a log.
+    pub fn finish(&mut self, position: u64) {
+        let mut open: Vec<_> = self.open_by_conn.drain().map(|(_, id)| id).collect();
+        open.sort_unstable();
+        for id in open {
+            self.close(id, position, None);
+        }
+    }
+
+    /// Add a line that delivers a message to a client.
+    pub fn line(&mut self, event: &Event<'_>, queue: &[u8], conn: u32) {
+        let receiver = subscriber(queue, conn, event.sid);
+        let size = event.size.unwrap_or_default();
+        write_key(&mut self.key, event.subject, event.reply, size);
+        self.groups.line(&self.key, event.position, receiver);
+    }
+
+    /// Add a line that sends a message to another server; return whether a window of it is open.
+    pub fn hop(&mut self, names: (&[u8], &[u8]), size: i64, position: u64, conn: u32) -> bool {
+        write_key(&mut self.key, names.0, names.1, size);
+        self.groups.hop(&self.key, position, conn)
+    }
+
+    /// Return the connections that have an open window or a free line, in no order.
+    pub fn connections(&self) -> Vec<u32> {
+        let mut found: Vec<u32> = self.open_by_conn.keys().copied().collect();
+        for group in self.groups.iter() {
+            found.extend(group.hops.iter().map(|(conn, _)| conn));
+            let subscribers = group.free.iter().map(|(name, _)| name);
+            found.extend(subscribers.filter_map(|name| subscriber_conn(name)));
+        }
+        found
+    }
+
+    fn close(&mut self, id: WindowId, position: u64, refused: Option<Refusal>) {
+        let Some(window) = self.by_id.get_mut(&id) else {
             return;
         };
         window.until = Some(position);
@@ -141,16 +225,16 @@ impl Reader {
         }
     }
 
-    /// Pass on the outcomes that are known after a line.
-    pub(super) fn report(&mut self, sink: &mut impl Sink) {
+    /// Pass on the outcomes that are known after a line; return the number of deliveries of the range
+    /// that no window took.
+    pub fn report(&mut self, sink: &mut impl Sink) -> usize {
         if self.groups.served.is_empty() && self.groups.unmatched.is_empty() {
-            return;
+            return 0;
         }
-        for position in self.groups.unmatched.drain(..) {
-            self.counts.unmatched += u64::from(self.range.contains(&position));
-        }
+        let lines = self.groups.unmatched.drain(..);
+        let unmatched = lines.filter(|line| self.range.contains(line)).count();
         for (id, served) in self.groups.served.drain(..) {
-            let Some(window) = self.windows.get_mut(&id) else {
+            let Some(window) = self.by_id.get_mut(&id) else {
                 continue;
             };
             window.served.deliveries += served.deliveries;
@@ -164,16 +248,15 @@ impl Reader {
             if self.range.contains(&window.start) {
                 let until = window.until.unwrap_or_default();
                 let (refused, served) = (window.refused, window.served);
-                sink.resolve(
-                    id,
-                    &Outcome {
-                        until,
-                        refused,
-                        served,
-                    },
-                );
+                let outcome = Outcome {
+                    until,
+                    refused,
+                    served,
+                };
+                sink.resolve(id, &outcome);
             }
-            self.windows.remove(&id);
+            self.by_id.remove(&id);
         }
+        unmatched
     }
 }

@@ -48,6 +48,12 @@ pub fn split_off<T: Copy>(values: &mut Vec<T>, rows: &[usize]) -> Vec<T> {
 }
 
 impl Numbers {
+    /// Reserve memory for as many rows as another column.
+    pub fn reserve(&mut self, other: &Self) {
+        self.values.reserve(other.values.len());
+        self.valid.reserve(other.valid.len());
+    }
+
     /// Add a number or a null.
     pub fn push(&mut self, value: Option<i64>) {
         self.values.push(value.unwrap_or_default());
@@ -74,6 +80,11 @@ impl Numbers {
 }
 
 impl Names {
+    /// Reserve memory for as many rows as another column.
+    pub fn reserve(&mut self, other: &Self) {
+        self.codes.reserve(other.codes.len());
+    }
+
     /// Add a name or a null.
     pub fn push(&mut self, name: Option<&'static str>) {
         let code = self.code(name);
@@ -125,6 +136,13 @@ impl Default for Texts {
 }
 
 impl Texts {
+    /// Reserve memory for as many rows and as much text as another column.
+    pub fn reserve(&mut self, other: &Self) {
+        self.offsets.reserve(other.valid.len());
+        self.bytes.reserve(other.bytes.len());
+        self.valid.reserve(other.valid.len());
+    }
+
     /// Add a text, which is UTF-8, or a null.
     pub fn push(&mut self, text: &[u8], valid: bool) {
         self.bytes.extend_from_slice(text);

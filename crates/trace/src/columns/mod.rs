@@ -151,7 +151,8 @@ impl EventColumns {
         for (at, row) in open.into_iter().enumerate() {
             *row = at;
         }
-        let left = self.rows.split_off(&kept);
+        let mut left = self.rows.split_off(&kept);
+        left.reserve(&self.rows); // the next batch is about as large
         let mut rows = std::mem::replace(&mut self.rows, left);
         let length = rows.length;
         let mut fields = Vec::new();
@@ -227,14 +228,16 @@ impl EventColumns {
             who(|who| &who.identity),
             who(|who| &who.user),
             who(|who| &who.client),
-        ];
-        for (at, text) in ready.into_iter().enumerate() {
+        ]
+        .map(str::as_bytes);
+        // An operation has letters and signs only.
+        for (at, text) in ready.into_iter().chain([event.op]).enumerate() {
             if wanted.texts[at] {
-                rows.texts[at].push(text.as_bytes(), !text.is_empty());
+                rows.texts[at].push(text, !text.is_empty());
             }
         }
-        let parts = [event.op, event.subject, event.reply, event.queue, event.sid];
-        for (at, bytes) in (5..).zip(parts) {
+        let parts = [event.subject, event.reply, event.queue, event.sid];
+        for (at, bytes) in (6..).zip(parts) {
             if wanted.texts[at] {
                 rows.texts[at].push_line(bytes, !bytes.is_empty());
             }
@@ -288,6 +291,20 @@ fn data_type(values: Values) -> DataType {
 }
 
 impl Rows {
+    /// Reserve memory for as many rows as others.
+    fn reserve(&mut self, others: &Self) {
+        for (column, other) in self.numbers.iter_mut().zip(&others.numbers) {
+            column.reserve(other);
+        }
+        self.flags.reserve(others.flags.len());
+        for (column, other) in self.names.iter_mut().zip(&others.names) {
+            column.reserve(other);
+        }
+        for (column, other) in self.texts.iter_mut().zip(&others.texts) {
+            column.reserve(other);
+        }
+    }
+
     /// Remove rows, given in ascending order, and return them.
     fn split_off(&mut self, rows: &[usize]) -> Self {
         self.length -= rows.len();

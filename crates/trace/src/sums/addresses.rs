@@ -99,7 +99,7 @@ impl Addresses {
     /// Return the number of the key; a new one is appended by a call.
     fn known_or(&mut self, append: impl FnOnce(&mut Self)) -> Result<i32, ArrowError> {
         let known = self.keys.count();
-        let number = self.keys.number(Some(self.key.as_bytes()));
+        let number = self.keys.number(Some(self.key.as_bytes()))?;
         if self.keys.count() > known {
             append(self);
         }

@@ -134,7 +134,7 @@ impl TrafficSums {
         let mut last: [Last; 8] = Default::default();
         let placed = self.placed(&events.subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
-            let flags = events.flags(row) | self.add_event(&events, row, &placed[row], &mut last);
+            let flags = self.add_event(&events, row, &placed[row], &mut last)? | events.flags(row);
             if flags != 0 {
                 if found.is_empty() {
                     found.resize(input.len(), 0);
@@ -152,31 +152,31 @@ impl TrafficSums {
         row: usize,
         placed: &Placed<'_>,
         last: &mut [Last; 8],
-    ) -> u16 {
+    ) -> Result<u16, ArrowError> {
         let op = events.op.get(row).unwrap_or_default();
         let direction = events.direction.get(row).unwrap_or_default();
         let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
         let delivers = direction == b"out" && matches!(op, b"MSG" | b"HMSG");
         let arrives = self.follow && direction == b"in" && events.size.get(row).is_some();
         if !publishes && !delivers && !arrives {
-            return 0;
+            return Ok(0);
         }
-        let conn = last[0].number(&mut self.names, events.conn.get(row));
+        let conn = last[0].number(&mut self.names, events.conn.get(row))?;
         if !self.is_client(conn) {
-            return if arrives { ARRIVED } else { 0 };
+            return Ok(if arrives { ARRIVED } else { 0 });
         }
         if !publishes && !delivers {
-            return 0;
+            return Ok(0);
         }
-        let server = last[1].number(&mut self.names, events.server.get(row));
+        let server = last[1].number(&mut self.names, events.server.get(row))?;
         let bucket = placed.bucket;
         let subject = self.buckets[bucket]
             .subjects
-            .number_of(placed.text.as_deref());
+            .number_of(placed.text.as_deref())?;
         let window = self.period(events.time.get(row));
         if delivers {
-            let sid = last[3].number(&mut self.names, events.sid.get(row));
-            let queue = last[4].number(&mut self.names, events.queue.get(row));
+            let sid = last[3].number(&mut self.names, events.sid.get(row))?;
+            let queue = last[4].number(&mut self.names, events.queue.get(row))?;
             let subscription = events.subscription.get(row);
             let key = DeliveryKey {
                 server,
@@ -188,15 +188,15 @@ impl TrafficSums {
                 window,
             };
             self.deliver(bucket, key, 1);
-            return 0;
+            return Ok(0);
         }
         let sender = Sender {
             server,
             conn,
-            identity: last[2].number(&mut self.names, events.identity.get(row)),
-            source: last[5].number(&mut self.names, events.source.get(row)),
-            user: last[6].number(&mut self.names, events.user.get(row)),
-            client: last[7].number(&mut self.names, events.client.get(row)),
+            identity: last[2].number(&mut self.names, events.identity.get(row))?,
+            source: last[5].number(&mut self.names, events.source.get(row))?,
+            user: last[6].number(&mut self.names, events.user.get(row))?,
+            client: last[7].number(&mut self.names, events.client.get(row))?,
             window,
         };
         let sender = self.sender(sender);
@@ -219,7 +219,7 @@ impl TrafficSums {
         if self.days && !message.refused && events.reply.get(row).is_some() {
             flags |= REQUEST;
         }
-        flags
+        Ok(flags)
     }
 
     /// Add the messages of other sums, as `take` returned them.
@@ -241,17 +241,17 @@ impl TrafficSums {
         let placed = self.placed(&subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let sender = Sender {
-                server: last[0].number(&mut self.names, server.get(row)),
-                conn: last[1].number(&mut self.names, conn.get(row)),
-                identity: last[2].number(&mut self.names, identity.get(row)),
-                source: last[3].number(&mut self.names, source.get(row)),
-                user: last[4].number(&mut self.names, user.get(row)),
-                client: last[5].number(&mut self.names, client.get(row)),
+                server: last[0].number(&mut self.names, server.get(row))?,
+                conn: last[1].number(&mut self.names, conn.get(row))?,
+                identity: last[2].number(&mut self.names, identity.get(row))?,
+                source: last[3].number(&mut self.names, source.get(row))?,
+                user: last[4].number(&mut self.names, user.get(row))?,
+                client: last[5].number(&mut self.names, client.get(row))?,
                 window: window.get(row),
             };
             let sender = self.sender(sender);
             let bucket = &mut self.buckets[placed[row].bucket];
-            let subject = bucket.subjects.number_of(placed[row].text.as_deref());
+            let subject = bucket.subjects.number_of(placed[row].text.as_deref())?;
             let at = bucket.row(subject, sender);
             for (which, column) in counts.iter().enumerate() {
                 bucket
@@ -284,12 +284,12 @@ impl TrafficSums {
         for row in by_bucket(&placed, self.buckets.len()) {
             let bucket = placed[row].bucket;
             let subjects = &mut self.buckets[bucket].subjects;
-            let subject = subjects.number_of(placed[row].text.as_deref());
+            let subject = subjects.number_of(placed[row].text.as_deref())?;
             let key = DeliveryKey {
-                server: last[0].number(&mut self.names, server.get(row)),
-                conn: last[1].number(&mut self.names, conn.get(row)),
-                sid: last[2].number(&mut self.names, sid.get(row)),
-                queue: last[3].number(&mut self.names, queue.get(row)),
+                server: last[0].number(&mut self.names, server.get(row))?,
+                conn: last[1].number(&mut self.names, conn.get(row))?,
+                sid: last[2].number(&mut self.names, sid.get(row))?,
+                queue: last[3].number(&mut self.names, queue.get(row))?,
                 subject,
                 subscription: subscription.get(row),
                 window: window.get(row),
