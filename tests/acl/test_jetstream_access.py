@@ -12,8 +12,10 @@ import pytest
 from click.testing import CliRunner
 from jetstream_roles import prepared
 from nats.js.api import ConsumerConfig, RePublish
+from operator_mode import OperatorMode
+from operators import connecting, token
 from servers import monitor, serving
-from stream_questions import judged
+from stream_questions import Client, judged
 
 from subtrie._cli.app import app
 from subtrie.acl._jetstream.load import PAGE, holds_streams, load_streams
@@ -142,6 +144,55 @@ def test_streams_are_listed_with_their_overlaps(files):
     assert "SHOP:TWICE" in only
     assert "KV_cfg" not in only
     assert "no stream captures none.>" in _run("streams", page, "--subject", "none.>", code=1)
+
+
+def test_flows_show_streams_between_their_writers_and_readers(files):
+    path, page = files
+    lines = _run("flows", path, page, "--json").splitlines()
+    rows = {row["stream"]: row for row in map(json.loads, lines) if row.get("kind") == "stored"}
+    orders = rows["ORDERS"]
+    assert orders["writers"] == ["SHOP/root", "SHOP/writer"]
+    assert orders["readers"] == ["SHOP/root", "SHOP/reader", "SHOP/tap", "WEB/page"]
+    assert "stream SHOP:ORDERS  orders.>" in _run("flows", path, page)
+    assert "SHOP: streams not given: not determined" in _run("flows", path)
+    [asked] = [r for r in map(json.loads, lines) if r.get("published") == "shop.get"]
+    assert asked["to"] == "SHOP"
+    assert "received by: the broker" in _run("flows", path, page)
+    assert "unused-import" not in _run("flows", path, page)
+    reached = _run("flows", path, page, "--from", "WEB", "--to", "SHOP")
+    assert "stream SHOP:ORDERS" in reached
+    assert "SHOP:TWICE" not in reached
+    assert "SHOP:TWICE" in _run("flows", path, page, "--user", "copy")
+    assert "holds streams only" in _run("flows", page, code=2)
+
+
+def test_in_operator_mode_accounts_have_their_names(tmp_path):
+    users = [{"user": "ops", "password": "open"}]
+    operator = OperatorMode({"SHOP": {"users": users}})
+
+    def storing(nats):
+        nats["limits"] |= {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
+
+    operator.change("SHOP", storing)
+    system = OperatorMode({"SYS": {"users": users}})
+    key = system.keys["SYS"].public_key.decode()
+    jwt = token(operator.operator, key, "SYS", {"type": "account", "limits": {"conn": -1}})
+    config = operator.config.replace("resolver_preload {", f"resolver_preload {{\n  {key}: {jwt}")
+    settings = f'http: "127.0.0.1:-1"\njetstream {{ store_dir: "{tmp_path}/store" }}\n'
+    settings += f"system_account: {key}\n"
+    with serving(tmp_path / "server", settings + config) as url:
+        client = Client(url, **connecting(*operator.users["SHOP/ops"]))
+        client.subscribe("answer", "1")
+        body = {"name": "KEPT", "subjects": ["kept.>"], "storage": "file", "num_replicas": 1}
+        client.send("$JS.API.STREAM.CREATE.KEPT", {**body, "retention": "limits"}, "answer")
+        assert b"error" not in client.wait("1")
+        client.close()
+        page = tmp_path / "jsz.json"
+        with urllib.request.urlopen(monitor(tmp_path / "server") + PAGE) as answer:
+            page.write_bytes(answer.read())
+    store = operator.store(tmp_path / "jwts")
+    found = _ways((str(store), str(page)), "SHOP:KEPT", "delete")
+    assert set(found) == {"SHOP/ops"}
 
 
 @pytest.mark.parametrize("form", ["json", "markdown", "sarif", "junit"])

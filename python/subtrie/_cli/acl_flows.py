@@ -19,9 +19,11 @@ from ..acl._account import pattern_of
 from ..acl._extent import extent
 from ..acl._flows import Flow
 from ..acl._link import Link
+from .flows_of_streams import Stored, of_question, stored_messages, streams_not_seen
 from .output_formats import TEXT, by_format, print_findings, print_lines
 from .permission_files import SOURCE, BadFile, bad_file
 from .stream import console, printable
+from .stream_sources import apart
 
 _LEVELS = {"unused-import": "warning", "no-authorization": "warning"}
 _KINDS = {
@@ -57,8 +59,10 @@ def flows(
 
     A SOURCE is a server configuration, a JWT or creds file, a folder of JWTs as nsc keeps them,
     saved answers of /accountz?acc=NAME and /connz?auth=1&subs=detail, or the address of a
-    monitoring port (http://127.0.0.1:8222); several add up. Each import is shown with an example,
-    before and after it is renamed; then links to other brokers, public exports, exports that no
+    monitoring port (http://127.0.0.1:8222); several add up. With a saved answer of
+    /jsz?accounts=1&streams=1&consumers=1&config=1 among them, streams are shown with the users that
+    may write and read them. Each import is shown with an example, before and after it is renamed;
+    then links to other brokers, public exports, exports that no
     account imports, and imports that no user can use. Exit code 1 if there is such an import, or no
     authorization; 2 if an account, or the users at an end, are not among SOURCES. With --from, --to
     or --user, only the imports in question: exit code 1 if there is none.
@@ -70,23 +74,32 @@ def flows(
       subtrie acl flows nats.conf --format json
     """
     try:
-        deployment = Deployment.load(*sources, allow_readable=allow_readable)
+        others, known = apart(sources)
+        if not others:
+            raise BadFile(f"{sources[0]}: it holds streams only; give the configuration, too")
+        deployment = Deployment.load(*others, allow_readable=allow_readable)
+        known = known.named_as_in(deployment.accounts)
+        stored = [stored_messages(deployment, known, each) for each in known.streams]
         crossing = deployment.flows()
         rows = list(_rows(deployment, str(sources[0])))
+        rows += streams_not_seen(deployment, known, str(sources[0]))
         narrowed = (origin, target, user) != (None, None, None)
         if narrowed:
             crossing, rows = _selected(deployment, crossing, origin, target, user), []
             deployment.links = []
+            stored = of_question(deployment, stored, origin, target, user)
     except (SubtrieError, OSError, ImportError) as error:
         raise bad_file(error) from None
     if form == TEXT:
-        _print(deployment, crossing, rows, narrowed)
+        _print(deployment, crossing, rows, stored, narrowed)
     else:
         objects = [*(_object(deployment, each) for each in crossing), *_objects(deployment, rows)]
+        objects += [each.as_dict() for each in stored]
         table = [
             (each.kind, each.source, each.target, each.published, each.received,
              _senders(deployment, each), _receivers(deployment, each)) for each in crossing
         ]  # fmt: skip
+        table += [each.cells for each in stored]
         table += [(each.rule, each.place, "", each.message, "", "", "") for each in rows]
         headings = ("kind", "from", "to", "published", "received", "senders", "receivers")
         passed = [
@@ -98,9 +111,9 @@ def flows(
             objects=objects, table=(headings, table), passed=passed,
         )  # fmt: skip
     if narrowed:
-        unsure = any(each.undetermined for each in crossing)
-        raise SystemExit(2 if unsure else 0 if crossing else 1)
-    if deployment.unseen or any(each.undetermined for each in crossing):
+        unsure = any(each.undetermined for each in (*crossing, *stored))
+        raise SystemExit(2 if unsure else 0 if crossing or stored else 1)
+    if deployment.unseen or known.unseen or any(each.undetermined for each in crossing):
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
@@ -189,16 +202,20 @@ def _senders(deployment: Deployment, flow: Flow) -> str:
 
 
 def _receivers(deployment: Deployment, flow: Flow) -> str:
-    if flow.taken.implied:
+    if flow.by_broker:
         return "the broker"
     return _names(deployment, flow.receivers, flow, flow.target)
 
 
 def _print(
-    deployment: Deployment, crossing: list[Flow], rows: list[Finding], narrowed: bool
+    deployment: Deployment,
+    crossing: list[Flow],
+    rows: list[Finding],
+    stored: list[Stored],
+    narrowed: bool,
 ) -> None:
     screen = console()
-    if not (crossing or deployment.links or rows):
+    if not (crossing or deployment.links or rows or stored):
         nothing = "no account takes messages of another, and the broker connects to no other"
         screen.print("no import fits" if narrowed else f"[green]✓[/] {nothing}")
     for flow in crossing:
@@ -214,6 +231,10 @@ def _print(
         for what, users in ends.items():
             if users:
                 screen.print(Text(f"  {what}: {printable(users)}", "dim"))
+    for each in stored:
+        screen.print(Text(printable(each.title)))
+        for what, names in each.ends:
+            screen.print(Text(f"  {what}: {printable(names)}", "dim"))
     for link in deployment.links:
         screen.print(Text(printable(_linked(link, deployment))))
     print_lines(rows)

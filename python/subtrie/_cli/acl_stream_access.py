@@ -38,6 +38,7 @@ def who_stream(
         if not sources:
             raise BadFile(f"{files[0]}: it holds streams only; give the configuration, too")
         deployment = Deployment.load(*sources, allow_readable=selection.allow_readable)
+        streams = streams.named_as_in(deployment.accounts)
         wanted, unseen = _wanted(question, deployment, streams)
         found = [
             each
@@ -77,7 +78,7 @@ def _wanted(
         if "." in name:
             raise BadFile(f"which streams capture {name} is not known: {NOT_GIVEN}")
         names = [account] if account is not None else _with_jetstream(deployment)
-        return [Stream(name, each, consumers=None) for each in names], [NOT_GIVEN]
+        return [Stream(name, each, key=each, consumers=None) for each in names], [NOT_GIVEN]
     found = streams.named(name, account)
     if not found:
         found = [e for e in streams.capturing(name) if account in (None, e.account)]

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from .._core import engine
 from ._account import JETSTREAM_API, Account, Import, pattern_of, transformed
 from ._entitlement import entitlement
 from ._permissions import Permissions
@@ -28,6 +29,7 @@ class Flow:
         pattern: the pattern of all that arrives.
         undetermined: users of both accounts about whom the input, or the broker's model, does not
             decide.
+        by_broker: True if the broker itself receives it, as the API of JetStream.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Flow:
     taken: Import
     pattern: str
     undetermined: tuple[str, ...] = ()
+    by_broker: bool = False
 
     @property
     def start(self) -> str:
@@ -115,6 +118,8 @@ def _flow(
     source, target, sent, arriving = ends
     senders, unsure = users.able(source, "publish", sent)
     receivers, also_unsure = users.able(target, "receive", arriving)
+    stored = accounts[target].jetstream and engine.covers(JETSTREAM_API, arriving)
+    by_broker = taken.implied or (taken.kind == "service" and stored)
     return Flow(
         taken.kind,
         source,
@@ -125,7 +130,8 @@ def _flow(
         receivers,
         taken,
         arriving,
-        unsure if taken.implied else (*unsure, *also_unsure),
+        unsure if by_broker else (*unsure, *also_unsure),
+        by_broker,
     )
 
 
@@ -149,7 +155,7 @@ def unused(accounts: Mapping[str, Account], found: list[Flow]) -> list[Unused]:
             (flow.senders, "publish to", flow.source),
             (flow.receivers, "receive from", flow.target),
         ):
-            if not users:
+            if not users and not (flow.by_broker and end == flow.target):
                 message = f"no user of {end} may {what} the {flow.kind} {flow.taken.subject}"
                 at = (flow.taken.line, "unused-import", message, flow.taken.file)
                 rows.append(Unused(importer, *at))

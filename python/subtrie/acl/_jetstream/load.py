@@ -123,6 +123,8 @@ class _StreamReader:
 
     def _page(self, page: dict[str, Any], path: Path) -> None:
         """An answer of ``/jsz``."""
+        if page.get("disabled") is True:
+            return  # a broker without JetStream has no streams
         if "ha_assets" not in page and "account_details" not in page:
             raise file_error("streams", "the file", path)
         self._servers.add(str(page.get("server_id")))
@@ -136,20 +138,20 @@ class _StreamReader:
             streams = _rows(row, "stream_detail", path)
             told += len(streams)
             for each in streams:
-                self._keep(name, each, path)
+                self._keep(name, each, path, str(row.get("id") or name))
         number = page.get("streams")
         if type(number) is int and number > told:
             if not told:
                 raise file_error("streams-config", "the file", path)
             self._unseen.append(f"{path}: {number - told} of {number} streams are not in the page")
 
-    def _keep(self, account: str, row: dict[str, Any], path: Path) -> None:
+    def _keep(self, account: str, row: dict[str, Any], path: Path, key: str = "") -> None:
         if not isinstance(row.get("config"), dict):
             raise file_error("streams-config", "the file", path)
-        stream = _stream(account, row, path)
+        stream = dataclasses.replace(_stream(account, row, path), key=key or account)
         if stream.consumers is None:
             self._unseen.append(f"{path}: the consumers of {stream.label} are not given")
-        self._streams[account, stream.name] = stream
+        self._streams[stream.key, stream.name] = stream
         if len(self._streams) > MAX_STREAMS:
             raise file_error("file-size", "the file", path)
 
@@ -204,6 +206,7 @@ def _stream(account: str, row: dict[str, Any], path: Path) -> Stream:
         _text(config, "name", path),
         account,
         str(path),
+        account,
         tuple(_patterns(config.get("subjects"), path)),
         tuple(origins),
         consumers,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from ..._core import engine
+from .._account import Account
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Stream:
         name: its name.
         account: the name of its account.
         file: the file or address from which it is known.
+        key: the public key of the account in operator mode, else its name.
         subjects: the patterns of what it captures.
         origins: the streams that it copies.
         consumers: its consumers; None if the input does not tell them.
@@ -75,6 +78,7 @@ class Stream:
     name: str
     account: str
     file: str = ""
+    key: str = ""
     subjects: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
     consumers: tuple[Consumer, ...] | None = ()
@@ -131,3 +135,14 @@ class Streams:
     def capturing(self, pattern: str) -> list[Stream]:
         """Return the streams that capture some subject of a pattern."""
         return [each for each in self.streams if each.captures(pattern)]
+
+    def named_as_in(self, accounts: Mapping[str, Account]) -> Streams:
+        """Return the streams with the names of their accounts that a deployment uses."""
+        names = {each.key or name: name for name, each in accounts.items()}
+        rows = tuple(
+            each
+            if each.account in accounts or each.key not in names
+            else dataclasses.replace(each, account=names[each.key])
+            for each in self.streams
+        )
+        return dataclasses.replace(self, streams=rows)
