@@ -111,7 +111,7 @@ def flows(
             objects=objects, table=(headings, table), passed=passed,
         )  # fmt: skip
     if narrowed:
-        unsure = any(each.undetermined for each in (*crossing, *stored))
+        unsure = any([each.undetermined for each in crossing] + [e.undetermined for e in stored])
         raise SystemExit(2 if unsure else 0 if crossing or stored else 1)
     if deployment.unseen or known.unseen or any(each.undetermined for each in crossing):
         raise SystemExit(2)
