@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_writer import Trace
+from click.testing import CliRunner
+from trace_writer import Trace, random_trace
 
+from subtrie._cli.app import app
+from subtrie.audit import audit as local_audit
+from subtrie.audit import open_run
 from subtrie.audit._runs.run_folder import (
     PARTIALS_FILE,
     RunFolder,
@@ -18,6 +23,7 @@ from subtrie.audit._runs.run_folder import (
     stage_file,
 )
 from subtrie.audit._schema import TABLE_COLUMNS, arrow_schema
+from subtrie.report import read_report
 from subtrie.spark import audit, open_audit
 
 CHANGES = ("create_dir", "open_output_stream", "move")
@@ -74,6 +80,94 @@ def write(
         folder.files.allowed = -1  # type: ignore[attr-defined]
         folder.discard()
         raise
+
+
+def _tampered(run: Path, change: Any) -> None:
+    """Change the manifest of a result."""
+    manifest = json.loads((run / "audit.json").read_text())
+    change(manifest)
+    (run / "audit.json").write_text(json.dumps(manifest))
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory) -> Path:
+    """The result of a small audit."""
+    folder = tmp_path_factory.mktemp("audited")
+    (folder / "trace.log").write_text(random_trace(1))
+    local_audit([str(folder / "trace.log")], out=folder / "run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize(
+    "name", ["../other/undelivered-0123456789ab.parquet", "/etc/passwd", "..", "", "x.parquet", 7]
+)
+@pytest.mark.parametrize("facts", [False, True])
+def test_a_run_folder_that_names_files_elsewhere_is_refused(audited, tmp_path, name, facts):
+    run = shutil.copytree(audited, tmp_path / "run")
+    shutil.copytree(audited, tmp_path / "other")
+
+    def change(manifest):
+        if facts:
+            manifest["stream"] = {"facts": [name], "logs": {}, "rows": 0}
+        else:
+            manifest["tables"]["undelivered"]["file"] = name
+
+    _tampered(run, change)
+    with pytest.raises(ValueError, match="is not the manifest of an audit"):
+        open_run(run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 200_000, b'{"schema":2,"tables":' * 90_000, b"[]", b"2", b"\xff", b"", b"{}",
+        b'{"schema":"2"}', b'{"schema":2}', b'{"schema":2,"tables":[]}', b'{"schema":NaN}',
+        b'{"schema":2,"tables":{"runs":7}}', b'{"schema":2,"tables":{},"planes":7}',
+        b'{"schema":2,"tables":{},"lines":"7"}',
+    ],
+    ids=lambda text: text[:40].decode("latin-1"),
+)  # fmt: skip
+def test_a_manifest_that_is_deep_or_of_other_types_is_one_clear_error(audited, tmp_path, text):
+    run = shutil.copytree(audited, tmp_path / "run")
+    (run / "audit.json").write_bytes(text)
+    with pytest.raises(ValueError, match="is not the manifest of an audit"):
+        open_run(run)
+    done = CliRunner().invoke(app, ["report", "json", str(run)])
+    assert done.exit_code == 2
+    assert isinstance(done.exception, SystemExit)
+    assert "is not the manifest of an audit" in done.output
+
+
+def test_a_table_of_other_columns_is_one_clear_error(audited, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = shutil.copytree(audited, tmp_path / "run")
+    file = json.loads((run / "audit.json").read_text())["tables"]["undelivered"]["file"]
+    for table in (pa.table({"a": [1]}), pa.table({"count": ["many"]})):
+        pq.write_table(table, run / file)
+        with pytest.raises(ValueError, match="is not a table of an audit: column "):
+            list(open_run(run).rows("undelivered"))
+        with pytest.raises(ValueError, match="is not a table of an audit: column "):
+            open_run(run).columns("undelivered", ["count"])
+
+
+@pytest.mark.parametrize("options", ["[" * 100_000, "[]", "{", None])
+def test_a_row_of_the_run_that_is_no_json_is_one_clear_error(audited, tmp_path, options):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = shutil.copytree(audited, tmp_path / "run")
+    file = run / json.loads((run / "audit.json").read_text())["tables"]["runs"]["file"]
+    rows = pq.read_table(file)
+    for column in ("options", "counters"):
+        place = rows.schema.get_field_index(column)
+        changed = rows.set_column(
+            place, rows.schema.field(column), pa.array([options], pa.string())
+        )
+        pq.write_table(changed, file)
+        with pytest.raises(ValueError, match=r"row|JSON|Expecting"):
+            read_report(run)
 
 
 def held(out: Path) -> set[str]:

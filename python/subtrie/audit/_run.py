@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from ._runs.run_folder import RunFolder, file_in, read_columns, read_manifest, rows_of_table
-from ._schema import TABLES
+from ._readers.log_files import shown_path
+from ._runs.run_folder import (
+    MANIFEST,
+    RunFolder,
+    file_in,
+    read_columns,
+    read_manifest,
+    rows_of_table,
+)
+from ._runs.run_record import json_object
+from ._schema import TABLES, TABLES_VERSION
 
 if TYPE_CHECKING:
     import os
 
     import pyarrow as pa
+
+
+#: The counts of lines and windows that each result has.
+_COUNTS = (
+    *("lines", "operations", "payloads", "server", "unparseable_lines"),
+    *("ambiguous", "unmatched", "forwarded"),
+)
 
 
 class Run:
@@ -36,7 +52,16 @@ class Run:
     def _set(self, summary: dict[str, Any], folder: RunFolder) -> None:
         self.summary = summary
         self.folder = folder
-        self._files = read_manifest(folder.path)["tables"]
+        manifest = read_manifest(folder.path)
+        self._files = manifest.get("tables", {})
+        missing = [name for name in (*_COUNTS, "planes") if name not in summary]
+        if manifest["schema"] == TABLES_VERSION:  # an older result may not have each table
+            missing += [name for name in TABLES if name not in self._files]
+        if missing:
+            raise ValueError(
+                f"{shown_path(folder.path)}/{MANIFEST} is not the manifest of an audit: "
+                f"{missing[0]} is missing"
+            )
 
     def __repr__(self) -> str:
         tables = ", ".join(f"{name}: {entry['rows']}" for name, entry in self._files.items())
@@ -60,13 +85,22 @@ class Run:
 
         ``unsettled`` counts those of them of which the input does not tell the deliveries.
         """
-        (run,) = self.rows("runs")
-        counters: dict[str, int] = json.loads(run["counters"])
+        counters = json_object(self._record["counters"])
+        if not all(type(count) is int for count in counters.values()):
+            raise ValueError(f"{self.path('runs')}: the counters are not counts")
         return counters
 
     def table(self, name: str) -> pa.Table:
         """Return a table of ``TABLES`` as a ``pyarrow.Table``."""
         return self.columns(name, TABLES[name])
+
+    @property
+    def _record(self) -> dict[str, Any]:
+        """The row of the run."""
+        rows = list(itertools.islice(self.rows("runs"), 2))
+        if len(rows) != 1 or None in rows[0].values():
+            raise ValueError(f"{self.path('runs')} has not one row about one run")
+        return rows[0]
 
     def columns(self, table: str, names: Sequence[str]) -> pa.Table:
         """Return some columns of a table as a ``pyarrow.Table``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
 from ..audit import open_run, verdict
+from ..audit._runs.run_record import json_object
 from ._content import Edge, Report
 from ._edges import edges_of
 from ._findings import MOST_FINDINGS, all_findings
@@ -45,6 +45,16 @@ def read_report(
         result, name = open_run(run), name or os.fspath(run)
     else:
         result, name = run, name or "RUN"
+    try:
+        return _report(result, name, logs)
+    except (TypeError, KeyError, AttributeError, ArithmeticError, IndexError) as error:
+        # A result may be of another program, or changed by hand.
+        raise ValueError(
+            f"{name}: a value of the result is not that of an audit: {error}"
+        ) from error
+
+
+def _report(result: Run, name: str, logs: Sequence[str]) -> Report:
     (record,) = rows_of(result, "runs")
     graph, edges, edges_total = edges_of(result)
     findings = all_findings(result, name=name, logs=logs)
@@ -56,7 +66,7 @@ def read_report(
         verdict=verdict(result),
         run={
             **{key: record[key] for key in ("run", "version", "input_digest")},
-            "options": json.loads(record["options"]),
+            "options": json_object(record["options"]),
             "planes": result.summary["planes"],
         },
         counts=_counts(result, edges, edges_total),

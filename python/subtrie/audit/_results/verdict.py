@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +60,7 @@ def not_read(result: Run, tables: Iterable[str] = ("undelivered",)) -> str | Non
 
 
 def _counts_undelivered(result: Run) -> bool:
-    if any(json.loads(row["counters"]).get("unsettled") for row in _rows(result, "runs")):
+    if result.counters.get("unsettled"):
         return False
     if result.summary["planes"]:
         return True

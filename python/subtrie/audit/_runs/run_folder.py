@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 #: The file that makes the files of a run a result.
 MANIFEST = "audit.json"
 _ROW_GROUP = 50_000
+#: Most bytes of a manifest; one of a stream has a line for each of its logs.
+_MAX_MANIFEST = 64 * 1024 * 1024
 _STAGING = ".staging-"
 _OWN = re.compile(
     rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|partials)-[0-9a-f]{{12}}\.parquet"
@@ -339,18 +341,45 @@ def read_manifest(path: str) -> dict[str, Any]:
     """
     files, root = open_folder(path)
     with files.open_input_stream(f"{root}/{MANIFEST}") as stream:
-        text = stream.read()
+        text = stream.read(_MAX_MANIFEST + 1)
+    damaged = ValueError(f"{shown_path(path)}/{MANIFEST} is not the manifest of an audit")
     try:
-        manifest: dict[str, Any] = json.loads(text)
-        schema = int(manifest["schema"])
-    except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{shown_path(path)}/{MANIFEST} is not the manifest of an audit") from None
-    if schema > TABLES_VERSION:
+        if len(text) > _MAX_MANIFEST:
+            raise damaged
+        manifest: Any = json.loads(text)
+        schema = manifest["schema"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise damaged from None
+    if type(schema) is int and schema > TABLES_VERSION:
         raise ValueError(
             f"{shown_path(path)} was written by a newer version of subtrie "
-            f"(schema {manifest['schema']}, this version reads {TABLES_VERSION})"
+            f"(schema {schema}, this version reads {TABLES_VERSION})"
         )
-    return manifest
+    if type(schema) is not int or not _is_well_formed(manifest):
+        raise damaged
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _is_well_formed(manifest: dict[str, Any]) -> bool:
+    """Return whether a manifest has the fields of one, and names only files in its own folder."""
+    tables, stream = manifest.get("tables", {}), manifest.get("stream", {"facts": []})
+    if not isinstance(tables, dict) or not isinstance(stream, dict):
+        return False
+    facts = stream.get("facts")
+    if not isinstance(facts, list) or not all(isinstance(each, dict) for each in tables.values()):
+        return False
+    rows = [each.get("rows") for each in tables.values()]
+    names = [*facts, *(each.get("file") for each in tables.values())]
+    planes = manifest.get("planes", [])
+    if not isinstance(planes, list) or not all(isinstance(plane, str) for plane in planes):
+        return False
+    others = {k: v for k, v in manifest.items() if k not in ("tables", "stream", "planes")}
+    if not all(type(value) is int for value in others.values()):
+        return False
+    return all(type(each) is int and each >= 0 for each in rows) and all(
+        isinstance(name, str) and _OWN.fullmatch(name) for name in names
+    )
 
 
 def stage_file(path: str, staging: str, local: str, name: str) -> None:
@@ -371,6 +400,7 @@ def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict
 
     files, root = open_folder(path)
     with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        _check_table(path, file, opened.schema_arrow, columns)
         for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
             yield from batch.to_pylist()
 
@@ -381,4 +411,18 @@ def read_columns(path: str, file: str, columns: Sequence[str]) -> pa.Table:
 
     files, root = open_folder(path)
     with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        _check_table(path, file, opened.schema_arrow, columns)
         return opened.read(columns=list(columns))
+
+
+def _check_table(path: str, file: str, found: pa.Schema, columns: Sequence[str]) -> None:
+    """Raise ``ValueError`` if a file has not the columns of its table, which its name tells."""
+    wanted = arrow_schema(TABLE_COLUMNS.get(file.rpartition("-")[0], ()))
+    for name in columns:
+        place = found.get_field_index(name)
+        known = wanted.get_field_index(name)
+        if place < 0 or (known >= 0 and found.field(place).type != wanted.field(known).type):
+            raise ValueError(
+                f"{shown_path(path)}/{file} is not a table of an audit: column {name} is missing "
+                "or of another type"
+            )

@@ -35,3 +35,18 @@ def run_record(
     }
     run = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
     return {"run": run, **row}
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in a column of a run.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("the row of the run has a text that is not a JSON object")
+    return found
