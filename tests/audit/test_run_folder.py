@@ -153,7 +153,7 @@ def test_a_table_of_other_columns_is_one_clear_error(audited, tmp_path):
 
 
 @pytest.mark.parametrize("options", ["[" * 100_000, "[]", "{", None])
-def test_a_row_of_the_run_that_is_no_json_is_one_clear_error(audited, tmp_path, options):
+def test_a_row_of_the_run_that_is_not_json_is_one_clear_error(audited, tmp_path, options):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
