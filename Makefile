@@ -153,6 +153,12 @@ interleavings: ## try every order of the steps of readers, writers and a fork on
 	CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} cargo test --locked \
 	    --manifest-path tests/interleavings/Cargo.toml
 
+.PHONY: attacks
+attacks: ## read random variations of every input, within bounds (MINUTES=60 FIRST=1, or KIND=log SEED=7)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests $(PYTHON) -m attacks --minutes $(or $(MINUTES),10) --first $(or $(FIRST),1) \
+	    $(if $(KIND),--kind $(KIND)) $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record)
+
 .PHONY: leaks
 leaks: ## change an index and send requests for long, and watch the memory (CHANGES=10000000 REQUESTS=1000000)
 	@tools/bootstrap test

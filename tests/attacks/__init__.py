@@ -1,0 +1,1 @@
+"""Random variations of every input: an answer or one clear error, within bounds."""
