@@ -65,6 +65,18 @@ def _leaks(figures: dict[str, Any]) -> str:
     return "; ".join(shown)
 
 
+def _attacks(figures: dict[str, Any]) -> str:
+    kinds = figures["kinds"]
+    slow = max(kinds, key=lambda name: kinds[name]["most CPU seconds"])
+    large = max(kinds, key=lambda name: kinds[name]["most MiB"])
+    return (
+        f"{figures['inputs']:,} inputs of {len(kinds)} kinds in {figures['minutes']:g} minutes, "
+        f"{figures['faults']} faults; at most {kinds[slow]['most CPU seconds']:g} s of CPU "
+        f"(`{slow}`, bound {kinds[slow]['bound of seconds']:g}) and "
+        f"{kinds[large]['most MiB']:g} MiB (`{large}`, bound {kinds[large]['bound of MiB']})"
+    )
+
+
 def _asan(figures: dict[str, Any]) -> str:
     return f"{figures['passed']} tests passed, {figures['reports']} reports"
 
@@ -87,7 +99,8 @@ def _rebuild(figures: dict[str, Any]) -> str:
     )
 
 
-_SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
+_SHOWN = {"attacks": _attacks,
+          "chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
           "breaks": _breaks, "rebuild": _rebuild}  # fmt: skip
 
 

@@ -110,7 +110,8 @@ def test_a_large_project_file_is_refused_before_it_is_parsed(tree):
     folder = tree({"pyproject.toml": text + "#" * MAX_PROJECT_BYTES, "service.py": HEAD})
     with pytest.raises(PermissionsError) as caught:
         scan(folder)
-    assert caught.value.reason == "source-size"
+    assert caught.value.reason == "project-size"
+    assert "64 KiB" in str(caught.value)
 
 
 def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tree):

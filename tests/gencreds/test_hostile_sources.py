@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 
 import pytest
 from click.testing import CliRunner
@@ -26,6 +27,13 @@ BROKEN = {
     "Python 2": (b"print 'x'\n", "source-syntax", 1),
     "parentheses": (b"x = " + b"(" * 5000 + b")" * 5000, "source-syntax", 1),
     "minus": (b"x = " + b"-" * 200_000 + b"1\n", "source-depth", 1),
+    "a module of many parts": (b"x = 1\nimport b, " + b"a." * 20_000 + b"a\n", "source-depth", 2),
+    "a module on many lines": (
+        b"from " + b"a . \\\n" * 20_000 + b"a import b\n", "source-depth", 1,
+    ),
+    "a module in UTF-7": (
+        b"# coding: utf-7\nfrom a" + b"+AC4-a" * 20_000 + b" import b\n", "source-depth", 2,
+    ),
     "too large": (b"#" * (MAX_FILE_BYTES + 1), "source-size", None),
 }  # fmt: skip
 
@@ -204,3 +212,22 @@ def test_all_mistakes_of_a_source_tree_are_one_report(tree):
     (folder / "d.py").write_text("x = = 1\n")
     done = CliRunner().invoke(app, ["gencreds", str(folder), "--plane", "p", "--dry-run"])
     assert done.output.splitlines()[0] == "Error: 2 mistakes"
+
+
+@pytest.mark.parametrize("name", ["a" * 300, ".".join(["a" * 90] * 90), "\U0001d552" * 100])
+def test_a_module_whose_name_is_too_long_for_a_file_is_external(tree, name):
+    folder = tree(main=f"{HEAD}import {name}\nfrom {name} import b\nfrom .{name} import c\n")
+    assert len(scan(folder)) == 1
+
+
+def test_a_module_of_many_parts_takes_no_memory(tree):
+    """Python's parser makes the text of each prefix of it: 900 MiB for 60 KB."""
+    folder = tree(main=HEAD)
+    (folder / "broken.py").write_text(f"from {'a.' * 8000}a import b\n")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(PermissionsError, match="the name of a module"):
+        scan(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KiB
+    long = ".".join("a" * 99)
+    (folder / "broken.py").write_text(f"# {'a.' * 900}\nfrom {long} import b\nimport {long}, c\n")
+    assert len(scan(folder)) == 1

@@ -55,7 +55,7 @@ def read_baseline(path: Path) -> set[str]:
     try:
         document: Any = json.loads(path.read_text())
         return set(document["findings"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise click.UsageError(f"{path}: not a baseline that --write-baseline wrote") from None
 
 

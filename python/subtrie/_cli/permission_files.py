@@ -16,7 +16,7 @@ from .._findings.text import file_first
 from ..acl import Decision, Deployment, Permissions
 from ..acl._load import holds_one_user
 from ..acl._load.deployments import is_address
-from ..acl._load.files import STANDARD_INPUT
+from ..acl._load.files import STANDARD_INPUT, read_text
 from ..acl._mapped import may_publish
 from .stream import in_words_of_the_command, printable
 
@@ -122,7 +122,7 @@ class UserSelection:
 
     @property
     def _account_token(self) -> str | None:
-        return None if self.account_jwt is None else self.account_jwt.read_text().strip()
+        return None if self.account_jwt is None else read_text(self.account_jwt).strip()
 
     def load(self, path: Path, user: str | None = None) -> Permissions:
         """Return the permissions of one user; a usage error (exit 2) if they cannot be read.

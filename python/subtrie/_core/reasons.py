@@ -344,6 +344,9 @@ LOADING: dict[str, Reason] = {
         "compare two checked-out trees: git worktree add BEFORE REVISION",
     ),
     "file-size": Reason("the file is too large", "use at most 16 MiB", 413),
+    "answer-size": Reason(
+        "the broker's answer is too large", "at most 64 MiB are read; give its configuration", 413
+    ),
     "json-format": Reason("the format is unknown", "set 'subtrie' to 1"),
     "json-field": Reason("the field has the wrong type", "write it as Permissions.dump() does"),
     "jwt": Reason(
@@ -390,6 +393,9 @@ SOURCES: dict[str, Reason] = {
     "source-syntax": Reason("syntax error in the source file", "fix the reported line"),
     "source-depth": Reason("the source is nested too deeply to be parsed", "simplify it"),
     "source-size": Reason("the file is too large", "use at most 4 MiB", 413),
+    "project-size": Reason(
+        "the pyproject.toml is too large", "use at most 64 KiB, or scan without it", 413
+    ),
     "source-files": Reason("the folder has too many files", "use fewer than 20,000", 413),
     "source-uses": Reason(
         "the source has too many endpoints and calls", "scan a smaller folder", 413

@@ -98,7 +98,7 @@ class Run:
     def _record(self) -> dict[str, Any]:
         """The row of the run."""
         rows = list(itertools.islice(self.rows("runs"), 2))
-        if len(rows) != 1 or None in rows[0].values():
+        if len(rows) != 1 or rows[0]["counters"] is None:
             raise ValueError(f"{self.path('runs')} has not one row about one run")
         return rows[0]
 

@@ -82,7 +82,7 @@ def declared(sources: SourceFiles, hosts: set[str]) -> list[DeclaredCall]:
 def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[DeclaredCall]:
     data = file.read_bytes()
     if len(data) > MAX_PROJECT_BYTES:
-        raise file_error("source-size", f"{len(data)} bytes", name)
+        raise file_error("project-size", f"{len(data)} bytes", name)
     for number, each in enumerate(data.split(b"\n"), 1):
         if each.count(b".") > MAX_DOTS:
             raise file_error("source-syntax", f"more than {MAX_DOTS} dots", name, number)

@@ -9,8 +9,11 @@ errors name file and line.
 from __future__ import annotations
 
 import ast
+import io
 import os
+import re
 import stat
+import tokenize
 import warnings
 from pathlib import Path
 
@@ -21,6 +24,13 @@ from .._core.file_errors import Mistakes, file_error
 #: one cannot exhaust memory.
 MAX_FILE_BYTES = 4 << 20
 MAX_FILES = 20_000
+
+#: Most parts of the name of a module: Python's parser makes the text of each prefix, so that a
+#: file of 120 KB would take gigabytes.
+MAX_PARTS = 100
+_BLANK = r"(?:[ \t\f]|\\\r?\n)*+"
+_IMPORT = re.compile(r"\b(?:import|from)\b(?:[^\n;\\]|\\\r?\n|\\)*+")
+_DOTTED = re.compile(rf"\w++(?:{_BLANK}\.{_BLANK}\w++)*+")
 
 _SKIPPED = {"node_modules", "site-packages", "__pycache__", "build", "dist", "tests", "test"}
 
@@ -170,7 +180,7 @@ class SourceFiles:
         for path in (module_path / "__init__.py", module_path.with_name(module_path.name + ".py")):
             if path in self.files:
                 return self.files[path]
-            if path.is_relative_to(self.project) and path.is_file():
+            if path.is_relative_to(self.project) and os.path.isfile(path):  # never raises
                 real = Path(os.path.realpath(path))
                 if real.is_relative_to(os.path.realpath(self.project)):
                     return self.load(path)
@@ -195,7 +205,24 @@ def _bytes(path: Path, name: Path) -> bytes:
         raise file_error("source-read", error.strerror or type(error).__name__, name) from None
 
 
+def _check_imports(data: bytes, name: Path) -> None:
+    """Refuse an import of a module whose name has too many parts, before Python parses it."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (SyntaxError, ValueError, LookupError):
+        return  # Python says what is wrong
+    for statement in _IMPORT.finditer(text):
+        if statement[0].count(".") < MAX_PARTS:
+            continue
+        for dotted in _DOTTED.finditer(statement[0]):
+            if dotted[0].count(".") >= MAX_PARTS:
+                line = text.count("\n", 0, statement.start()) + 1
+                raise file_error("source-depth", "the name of a module", name, line)
+
+
 def _parsed(data: bytes, name: Path) -> ast.Module:
+    _check_imports(data, name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about the scanned source are not reported

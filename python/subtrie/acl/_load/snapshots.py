@@ -101,7 +101,7 @@ def json_at(url: str) -> dict[str, Any]:
     with opener.open(url, timeout=_TIMEOUT_SECONDS) as answer:
         data: bytes = answer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
-        raise file_error("file-size", "the answer", Path(_shown(url)))
+        raise file_error("answer-size", "the answer", Path(_shown(url)))
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -84,9 +84,13 @@ def read_expectations(source: str) -> list[dict[str, Any]]:
     text = Path(source).read_text(encoding="utf-8")
     try:
         document = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"{source}: it is nested too deeply") from None
     except ValueError as not_json:
         try:
             document = tomllib.loads(text)
+        except RecursionError:
+            raise ValueError(f"{source}: it is nested too deeply") from None
         except ValueError as error:
             reason = not_json if source.endswith(".json") else error
             raise ValueError(f"{source}: {reason}") from None
