@@ -99,16 +99,25 @@ def audited(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["../other/undelivered-0123456789ab.parquet", "/etc/passwd", "..", "", "x.parquet", 7]
+    "name",
+    [
+        "../other/undelivered-0123456789ab.parquet",
+        "/etc/passwd",
+        "..",
+        "",
+        "x.parquet",
+        7,
+        ".staging-0123/../../other/undelivered-0123456789ab.parquet",
+    ],
 )
-@pytest.mark.parametrize("facts", [False, True])
-def test_a_run_folder_that_names_files_elsewhere_is_refused(audited, tmp_path, name, facts):
+@pytest.mark.parametrize("partials", [False, True])
+def test_a_run_folder_that_names_files_elsewhere_is_refused(audited, tmp_path, name, partials):
     run = shutil.copytree(audited, tmp_path / "run")
     shutil.copytree(audited, tmp_path / "other")
 
     def change(manifest):
-        if facts:
-            manifest["stream"] = {"facts": [name], "logs": {}, "rows": 0}
+        if partials:
+            manifest["stream"] = {"partials": [name], "logs": {}, "rows": 0}
         else:
             manifest["tables"]["undelivered"]["file"] = name
 

@@ -29,6 +29,9 @@ ALLOWED = {
     "acl/operators.py": DATE,
     "acl/test_token_validity.py": DATE,
     "answers/test_answer_rules.py::test_bad_questions_are_refused": DATE,
+    "attacks/__main__.py": RECORD,
+    "attacks/test_attacks.py": CPU,
+    "attacks/worker.py": CPU,
     "audit/test_attacks_on_the_audit.py::test_redaction_of_long_subjects_costs_no_more_than_"
     "their_length": CPU,
     "audit/test_killed_runs.py::age": DATE,

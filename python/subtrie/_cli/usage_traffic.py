@@ -52,12 +52,15 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
 
 
 def _period(result: Run) -> str:
-    times: list[datetime] = []
+    found: list[datetime | None] = []
     for row in result.rows("flows"):
-        times += (row["first"], row["last"])
+        found += (row["first"], row["last"])
     for row in result.rows("subscriptions"):
-        times += (row["start"], row["end"] or row["start"])
-    if not times:
+        found += (row["start"], row["end"] or row["start"])
+    if not found:
         return "no traffic"
+    times = [time for time in found if time is not None]
+    if not times:
+        return "at unknown times"
     first, last = min(times), max(times)
     return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"

@@ -16,7 +16,7 @@ from ._runs.run_folder import (
     rows_of_table,
 )
 from ._runs.run_record import json_object
-from ._schema import TABLES, TABLES_VERSION
+from ._schema import TABLES
 
 if TYPE_CHECKING:
     import os
@@ -55,8 +55,6 @@ class Run:
         manifest = read_manifest(folder.path)
         self._files = manifest.get("tables", {})
         missing = [name for name in (*_COUNTS, "planes") if name not in summary]
-        if manifest["schema"] == TABLES_VERSION:  # an older result may not have each table
-            missing += [name for name in TABLES if name not in self._files]
         if missing:
             raise ValueError(
                 f"{shown_path(folder.path)}/{MANIFEST} is not the manifest of an audit: "

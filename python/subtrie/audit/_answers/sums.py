@@ -29,11 +29,13 @@ def _add(one: int, other: int) -> int:
     return one + other
 
 
-def _least(one: Any, other: Any) -> Any:
+def least_known(one: Any, other: Any) -> Any:
+    """Return the least of two values, of which None is an unknown one."""
     return other if one is None else one if other is None else min(one, other)
 
 
-def _greatest(one: Any, other: Any) -> Any:
+def greatest_known(one: Any, other: Any) -> Any:
+    """Return the greatest of two values, of which None is an unknown one."""
     return other if one is None else one if other is None else max(one, other)
 
 
@@ -50,11 +52,22 @@ def _tally(one: dict[int | None, int], other: dict[int | None, int]) -> dict[int
 
 #: How the sums of two equal keys are added.
 KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
-    "edge": (_add, _add, _add, _add, _union, _least, _greatest, _least, _least, _greatest),
-    "value": (_least, _greatest),
-    "match": (_add, _add, _add, _union, _greatest),
-    "refusal": (_add, _greatest),
-    "flow": (_add, _add, _add, _add, _least, _greatest),
+    "edge": (
+        _add,
+        _add,
+        _add,
+        _add,
+        _union,
+        least_known,
+        greatest_known,
+        least_known,
+        least_known,
+        greatest_known,
+    ),
+    "value": (least_known, greatest_known),
+    "match": (_add, _add, _add, _union, greatest_known),
+    "refusal": (_add, greatest_known),
+    "flow": (_add, _add, _add, _add, least_known, greatest_known),
     "latency": (_tally, _add),
 }
 

@@ -18,7 +18,7 @@ from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
 from .rule_table import Rule, numbered, of_subscription
-from .sums import EDGE, Sums
+from .sums import EDGE, Sums, greatest_known
 from .violations import violation_rows
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ class Answers:
                 into["refused"] += row["refused"]
                 if numbers and which == min(numbers):
                     into["decided"] += row["accepted"] + row["refused"]
-                into["days"].add(row["day"])
-                into["last"] = max(into["last"], row["last"])
+                if row["day"] is not None:
+                    into["days"].add(row["day"])
+                into["last"] = greatest_known(into["last"], row["last"])
         rows = [
             _usage(service, "subscribe", None if n is None else self.subscribe_rules[n], row)
             for (service, n, _), row in found.items()
@@ -168,7 +169,8 @@ class Answers:
         for row in self.subscriptions:
             start = row["start"]
             yield {"identity": row["identity"], "pattern": row["pattern"], "queue": row["queue"],
-                   "accepted": 1, "refused": 0, "last": start, "day": _day(start),
+                   "accepted": 1, "refused": 0, "last": start,
+                   "day": None if start is None else _day(start),
                    "window": self._window(start)}  # fmt: skip
         for (identity, pattern, queue, day, window), values in self.sums["refusal"].items():
             refused, last = values
@@ -257,7 +259,9 @@ class Answers:
             end = row["end"] or last or row["start"]
             key = row["identity"], row["pattern"]
             allowed, count, days = found.get(key) or (self._may_subscribe(row), 0, frozenset())
-            active = range(_day(row["start"]), _day(end) + 1)
+            active: range | tuple[()] = ()
+            if row["start"] is not None:  # a log or a snapshot may have no times
+                active = range(_day(row["start"]), _day(end) + 1)
             found[key] = allowed, count + 1, days | frozenset(active)
         for (identity, pattern), (allowed, count, days) in found.items():
             yield Observed(identity, "subscription", pattern, None, "verified", allowed, count,
@@ -292,9 +296,10 @@ class Answers:
         subject, time = self.questions.subject, self.questions.time
         if subject is None:
             return [], []
-        matching = matching_rows(self.subscriptions, subject)
+        timed = [row for row in self.subscriptions if row["start"] is not None]
+        matching = matching_rows(timed, subject)
         begin: dict[str, datetime] = {}
-        for row in self.subscriptions:
+        for row in timed:
             start = row["start"]
             begin[row["server"]] = min(begin.get(row["server"], start), start)
         now = [] if time is None else at_rows(matching, subject, time)

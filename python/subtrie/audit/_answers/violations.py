@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from .folding import fold
+from .sums import greatest_known, least_known
 
 #: An identity, a pattern that it subscribed to, the queue, and the time.
 Subscribed = tuple[str, str, str | None, datetime]
@@ -69,6 +70,7 @@ def _add(
         {"rule": rule, "count": 0, "first": row["first"], "last": row["last"], "witness": witness},
     )
     into["count"] += row["published"]
-    into["first"], into["last"] = min(into["first"], row["first"]), max(into["last"], row["last"])
+    into["first"] = least_known(into["first"], row["first"])
+    into["last"] = greatest_known(into["last"], row["last"])
     if witness < into["witness"]:
         into["witness"], into["rule"] = witness, rule

@@ -33,10 +33,8 @@ _ROW_GROUP = 50_000
 #: Most bytes of a manifest; one of a stream has a line for each of its logs.
 _MAX_MANIFEST = 64 * 1024 * 1024
 _STAGING = ".staging-"
-_OWN = re.compile(
-    rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|partials)-[0-9a-f]{{12}}\.parquet"
-    rf"|{re.escape(_STAGING)}.*"
-)
+_TABLE_FILE = rf"(?:{'|'.join(TABLE_COLUMNS)}|partials)-[0-9a-f]{{12}}\.parquet"
+_OWN = re.compile(rf"{re.escape(MANIFEST)}|{_TABLE_FILE}|{re.escape(_STAGING)}.*")
 #: Longer than any run writes its tables; a run that does take longer fails, and harms no result.
 _LEFT_AFTER = 24 * 3600 * 10**9
 #: The name of a file with the partials of a stream; the digits are random.
@@ -363,14 +361,16 @@ def read_manifest(path: str) -> dict[str, Any]:
 
 def _is_well_formed(manifest: dict[str, Any]) -> bool:
     """Return whether a manifest has the fields of one, and names only files in its own folder."""
-    tables, stream = manifest.get("tables", {}), manifest.get("stream", {"facts": []})
+    tables, stream = manifest.get("tables", {}), manifest.get("stream", {})
     if not isinstance(tables, dict) or not isinstance(stream, dict):
         return False
-    facts = stream.get("facts")
-    if not isinstance(facts, list) or not all(isinstance(each, dict) for each in tables.values()):
+    partials = stream.get("partials", [])
+    if not isinstance(partials, list) or not all(
+        isinstance(each, dict) for each in tables.values()
+    ):
         return False
     rows = [each.get("rows") for each in tables.values()]
-    names = [*facts, *(each.get("file") for each in tables.values())]
+    names = [*partials, *(each.get("file") for each in tables.values())]
     planes = manifest.get("planes", [])
     if not isinstance(planes, list) or not all(isinstance(plane, str) for plane in planes):
         return False
@@ -378,7 +378,7 @@ def _is_well_formed(manifest: dict[str, Any]) -> bool:
     if not all(type(value) is int for value in others.values()):
         return False
     return all(type(each) is int and each >= 0 for each in rows) and all(
-        isinstance(name, str) and _OWN.fullmatch(name) for name in names
+        isinstance(name, str) and re.fullmatch(_TABLE_FILE, name) for name in names
     )
 
 

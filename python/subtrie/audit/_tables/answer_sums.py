@@ -17,7 +17,7 @@ from ..._core.control_headers import ERROR, REQUEST, RESPONSE
 from ..._core.errors import SubtrieError
 from .._answers.folding import HEAD, fold
 from .._answers.rule_table import NO_RULE, NO_RULES
-from .._answers.sums import Sums
+from .._answers.sums import Sums, greatest_known, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
@@ -68,7 +68,7 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             "edge",
             (*about[:8], allowed, decided, call),
             (published, refused, taken, undelivered, received, *span,
-             accepted, (first, subject), accepted),
+             accepted, (first or 0, subject), accepted),
         )  # fmt: skip
         evidence = standing == "verified" and taken > 0 and allowed is not False
         if evidence and route is not None and ("*" in route or ">" in route):
@@ -113,7 +113,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         found = published[server, at].setdefault(who, [0, 0, 0, 0, first, last])
         for place, count in enumerate(counts):
             found[place] += count
-        found[4], found[5] = min(found[4], first), max(found[5], last)
+        found[4], found[5] = least_known(found[4], first), greatest_known(found[5], last)
     delivered: dict[tuple[str, int], dict[tuple[str, str, str | None], int]] = defaultdict(dict)
     for server, at, to, count in _received(bucket):
         lines = delivered[server, at]
@@ -209,7 +209,7 @@ def microbus_sums(sums: Sums, sent: pa.Table, host_of: Callable[[str], str]) -> 
     names = ("time", "subject", "message_id", "op_code", "status")
     for time, subject, message, op, status in zip(*columns_of(sent, *names), strict=True):
         tokens = subject.split(".")
-        if len(tokens) < 5:
+        if len(tokens) < 5 or time is None:  # without a time there is no latency
             continue
         if tokens[1] in ("safe", "danger") and op == REQUEST:
             key, first = (tokens[3], message), (time, subject)
