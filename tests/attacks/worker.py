@@ -66,7 +66,7 @@ def _read(kind: Kind, dice: random.Random, folder: Path) -> dict[str, Any]:
     fault = ""
     try:
         outcome = kind.read(folder, dice)
-    except BaseException as error:  # whatever it is, it is not one of ours
+    except BaseException as error:  # not one that is promised
         outcome, fault = "fault", "".join(traceback.format_exception(error))[-4000:]
         if isinstance(error, KeyboardInterrupt):
             raise
