@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: Commands of this group that have a module of their own, imported when they run.
 _ELSEWHERE = {
     "diff": "report_diff",
+    "findings": "report_findings",
     "lines": "report_lines",
 }
 
@@ -114,6 +115,8 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
     except FileNotFoundError:
         _bad(f"{run} has no result of subtrie audit --out")
+    except BrokenPipeError:
+        raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
         _bad(str(error))
 

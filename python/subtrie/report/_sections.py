@@ -54,6 +54,8 @@ _TEXTS = {
     "subscriptions": ("Subscriptions", "Every subscription that the broker accepted."),
     "unparseable": ("Unparseable lines", "Lines that nats-server did not write, or incomplete."),
 }
+#: What each table has, in one sentence.
+LEADS = {table: lead for table, (_, lead) in _TEXTS.items()}
 _KINDS = {
     **dict.fromkeys(("first", "last", "start", "end", "window", "time"), "time"),
     **dict.fromkeys(("p50", "p99"), "microseconds"),

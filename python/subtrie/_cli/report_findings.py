@@ -1,0 +1,51 @@
+"""``subtrie report findings``: the findings of a run, as those of ``subtrie acl lint``."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import click
+
+from .._findings.junit import Passed
+from .output_formats import by_format, print_findings
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--log", "logs", multiple=True, help="A log of the run, for the commands; may be repeated."
+)
+@by_format
+def findings(run: str, logs: tuple[str, ...], form: str) -> None:
+    r"""Print what is wrong in a run: for a terminal, a review, a code host or a test report.
+
+    RUN is a directory that `subtrie audit --out` wrote, and the place of each finding. Exit 0: no
+    error and no warning; 1: there are some; 2: bad input.
+
+    \b
+    Examples:
+      subtrie report findings run
+      subtrie report findings run --format junit
+    """
+    try:
+        from ..audit import open_run
+        from ..report._findings import all_findings
+        from ..report._sections import LEADS
+
+        found = all_findings(open_run(run), name=run, logs=logs)
+    except ImportError as error:
+        _bad(f"this needs {error.name}: pip install 'subtrie[audit,cli]'")
+    except FileNotFoundError:
+        _bad(f"{run} has no result of subtrie audit --out")
+    except (OSError, ValueError) as error:
+        _bad(str(error))
+    placed = [dataclasses.replace(each, file=run) for each in found]
+    passed = () if placed else [Passed(run, "no findings")]
+    print_findings(form, "subtrie report findings", placed, passed=passed, rules=LEADS)
+    raise SystemExit(1 if any(each.level != "note" for each in placed) else 0)
+
+
+def _bad(message: str) -> None:
+    print(f"subtrie report findings: {message}", file=sys.stderr)
+    raise SystemExit(2)
