@@ -5,7 +5,10 @@ past the previous one, with a gap of more than one second, and has its own conne
 windows that are open at the end of a repetition close there, no two repetitions compete for a
 delivery line, and the counts are multiples of those of one repetition, which is checked.
 
-    python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g]
+    python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g] [--here]
+
+``--here`` audits in this process, without Spark. Its log has the connections of one repetition: the
+others have their messages only.
 """
 
 from __future__ import annotations
@@ -28,7 +31,12 @@ RECORDS = Path(__file__).parent / "records"
 FORM = "%Y/%m/%d %H:%M:%S.%f"
 
 
-def write_log(target: Path, size: int) -> int:
+#: The lines that are left out where connections stay, and those that are repeated.
+ENDS = re.compile(r"<<- \[(?:UNSUB|DELSUB)|<-> \[DELSUB|connection closed")
+MESSAGE = re.compile(r" (?:<<-|->>) (?:\[H?(?:PUB|MSG) |MSG_PAYLOAD)")
+
+
+def write_log(target: Path, size: int, *, connections_stay: bool = False) -> int:
     """Write the capture repeatedly up to ``size`` bytes; return the number of repetitions."""
     pieces = []
     front = re.compile(r"(\[\d+\] )(\S+ \S+)( .*? - cid:)(\d+)(.*)|(\[\d+\] )(\S+ \S+)( .*)")
@@ -43,9 +51,14 @@ def write_log(target: Path, size: int) -> int:
     turns = written = 0
     with target.open("w") as out:
         while written < size:
-            shift, base = turn_length * turns, turns * 100
+            shift, base = turn_length * turns, 0 if connections_stay else turns * 100
             lines = []
             for pid, when, mid, cid, rest in pieces:
+                whole = f"{mid}{rest}"
+                if connections_stay and (
+                    ENDS.search(whole) or (turns and not MESSAGE.search(whole))
+                ):
+                    continue
                 stamp = (when + shift).strftime(FORM)
                 number = f"{mid}{cid + base}" if mid else ""
                 lines.append(f"{pid}{stamp}{number}{rest}\n")
@@ -54,6 +67,11 @@ def write_log(target: Path, size: int) -> int:
             written += len(text)
             turns += 1
     return turns
+
+
+def left_out(line: str, *, first: bool) -> bool:
+    """Whether a line is not in a log whose connections are those of the first repetition."""
+    return bool(ENDS.search(line)) if first else not MESSAGE.search(line)
 
 
 class Memory:
@@ -105,20 +123,51 @@ def main() -> None:
     options.add_argument("--mib", type=int, default=1024)
     options.add_argument("--heap", default="1g")
     options.add_argument("--log", type=Path, help="keep the log here, and use it when it is there")
+    options.add_argument("--here", action="store_true", help="audit in this process")
     given = options.parse_args()
 
     with tempfile.TemporaryDirectory() as scratch:
         log = given.log or Path(scratch) / "trace.log"
         turns_file = log.with_suffix(".turns")
         if not turns_file.exists():
-            turns_file.write_text(str(write_log(log, given.mib * 1024 * 1024)))
+            turns_file.write_text(
+                str(write_log(log, given.mib * 1024 * 1024, connections_stay=given.here))
+            )
         turns = int(turns_file.read_text())
-        record = run(log, turns, given.heap)
+        record = run_here(log) if given.here else run(log, turns, given.heap)
     RECORDS.mkdir(exist_ok=True)
     now = datetime.now(UTC)
-    path = RECORDS / f"audit-scale-{now:%Y-%m-%d}.json"
+    path = RECORDS / f"audit-{'here' if given.here else 'scale'}-{now:%Y-%m-%d}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
+
+
+def run_here(log: Path) -> dict:
+    """Run one audit in this process."""
+    import resource
+
+    from subtrie.audit import audit
+
+    began, size = time.perf_counter(), log.stat().st_size
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    with audit([str(log)]) as result:
+        took = time.perf_counter() - began
+        published = result.counters["published"]
+        assert published == sum(line.count(b" <<- [PUB ") for line in log.open("rb"))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
+            f"Python {platform.python_version()}",
+            "load_average": os.getloadavg()[1],
+            "log_mib": round(size / 2**20),
+            "lines": result.summary["lines"],
+            "published": published,
+            "seconds": round(took, 1),
+            "cpu_seconds": round(used.ru_utime + used.ru_stime - before.ru_utime
+                                 - before.ru_stime, 1),
+            "peak_mib": used.ru_maxrss // 1024,
+        }  # fmt: skip
 
 
 def run(log: Path, turns: int, heap: str) -> dict:
