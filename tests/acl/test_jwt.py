@@ -89,12 +89,6 @@ def test_a_decision_of_the_account_is_undetermined(tmp_path):
             _compared(url, connecting(jwt, seed), whole, account)
 
 
-def test_a_template_is_filled_at_login_only(tmp_path):
-    operator = Operator({"template": {"pub": {"allow": ["{{name()}}.>"]}}})
-    jwt, _ = operator.user({}, scoped=True)
-    assert not _load(tmp_path, jwt, account_jwt=operator.account_jwt).can_publish("user.a").known
-
-
 def test_the_chain_is_checked_when_keys_are_given(tmp_path):
     operator, other = Operator(), Operator()
     jwt, _ = operator.user(CLAIMS["lists"])

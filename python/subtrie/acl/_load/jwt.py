@@ -25,6 +25,7 @@ from ..._nats.jwt import (
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .loaded import LoadedPermissions
+from .templates import LoginRefused, filled, has_template
 
 _BLANK = re.compile("[ \t]")
 
@@ -84,11 +85,18 @@ def _permissions_of(
     if own is not None:
         # A user signed by a scoped key has no lists of its own.
         raise file_error("jwt-scoped", "the token", path)
-    return _granted_by_account(scope.get("template"), path)
+    template = scope.get("template")
+    if template is None or not has_template(template):
+        return _granted_by_account(template, path)
+    try:
+        return _granted_by_account(filled(template, claims, account), path)
+    except LoginRefused as error:
+        refused = f"the template of its signing key, with which the broker refuses it: {error}"
+        return LoadedPermissions.undetermined(refused)
 
 
 def _granted_by_account(lists: Any, path: Path) -> LoadedPermissions:
-    """The permissions from an account; undetermined with templates, which are filled at login."""
+    """The permissions from an account; undetermined with a template that is not filled."""
     if "{{" in json.dumps(lists):
         return LoadedPermissions.undetermined()
     return (_lists(object_claim(lists, "the account's lists", path), path)) or LoadedPermissions()

@@ -1,0 +1,87 @@
+"""Templates of scoped signing keys: filled with names and tags, as a live broker fills them."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from operators import Operator, connecting
+from raw_client import RawClient
+from servers import serving
+
+from subtrie._cli.app import app
+from subtrie.acl import Permissions
+
+SUBJECTS = [
+    "svc.scoped.x", "scoped.x", "red.x", "blue.x", "red.eu.x", "blue.us.x", "acc.x", "plain.x",
+    "q", "other.x", "ACC.x", "north.x",
+]  # fmt: skip
+USER = {"tags": ["team:red", "team:blue", "region:eu", "bad:a b"]}
+
+#: Templates: the lists, and whether the broker admits the user at all.
+TEMPLATES = {
+    "name": {"pub": {"allow": ["svc.{{name()}}.>"]}},
+    "blanks": {"pub": {"allow": ["{{ NAME() }}.>"]}},
+    "several-values": {"pub": {"allow": ["{{tag(team)}}.x"]}},
+    "product": {"pub": {"allow": ["{{tag(team)}}.{{tag(region)}}.>", "plain.>"]}},
+    "account-name": {"pub": {"allow": ["{{account-name()}}.x"]}},
+    "account-tag": {"pub": {"allow": ["{{account-tag(zone)}}.x"]}},
+    "missing-tag": {"pub": {"allow": ["{{tag(none)}}.x", "plain.x"]}},
+    "nothing-remains": {"pub": {"allow": ["{{tag(none)}}.x"]}},
+    "deny": {"pub": {"deny": ["{{tag(team)}}.>"]}},
+    "deny-missing": {"pub": {"deny": ["{{tag(none)}}.>"]}},
+    "deny-invalid": {"pub": {"deny": ["{{tag(bad)}}.>"]}},
+    "allow-invalid": {"pub": {"allow": ["{{tag(bad)}}.>", "plain.x"]}},
+    "undefined": {"pub": {"allow": ["{{group()}}.x", "plain.x"]}},
+    "subscribe": {"sub": {"allow": ["{{name()}}.x", "plain.x"]}, "pub": {"allow": ["q"]}},
+    "queue-beside": {"sub": {"allow": ["{{name()}}.x", "q workers"]}},
+    "queue-in-deny": {"sub": {"deny": ["{{name()}}.x", "q workers"]}},
+    "other-list": {"sub": {"allow": ["{{name()}}.x"]}, "pub": {"allow": ["plain.x"]}},
+    "subject": {"pub": {"allow": ["{{subject()}}.x", "{{account-subject()}}.x", "q"]}},
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_is_filled_as_the_broker_does(name, tmp_path):
+    account = {"template": TEMPLATES[name], "tags": ["zone:north"]}
+    operator = Operator(account, {"name": "acc"})
+    jwt, seed = operator.user(USER, scoped=True, claims={"name": "scoped"})
+    path = tmp_path / "user.jwt"
+    path.write_text(jwt)
+    rules = Permissions.load(path, account_jwt=operator.account_jwt)
+    with serving(tmp_path / "live", operator.config) as url:
+        try:
+            client = RawClient(url, **connecting(jwt, seed))
+        except ConnectionError:
+            assert not rules.determined, rules
+            assert (
+                "which the broker refuses" in rules.decided_by or "refuses it" in rules.decided_by
+            )
+            return
+        assert rules.determined
+        for subject in SUBJECTS:
+            client.publish(subject)
+            client.flush()
+            assert rules.can_publish(subject, model="broker").allowed is (not client.refused), (
+                subject
+            )
+            client.subscribe(subject, "1")
+            client.flush()
+            may = rules.can_subscribe(subject, model="broker")
+            assert may.allowed is (not client.refused), subject
+            client.unsubscribe("1")
+        client.close()
+
+
+def test_the_account_jwt_was_asked_for_though_it_was_given(tmp_path):
+    operator = Operator({"template": {"pub": {"allow": ["svc.{{name()}}.>"]}}})
+    jwt, _ = operator.user({}, scoped=True, claims={"name": "scoped"})
+    for file, text in (("user.jwt", jwt), ("account.jwt", operator.account_jwt)):
+        (tmp_path / file).write_text(text)
+    words = ["why", "svc.scoped.x", str(tmp_path / "user.jwt")]
+    done = CliRunner().invoke(app, [*words, "--account-jwt", str(tmp_path / "account.jwt")])
+    assert (done.exit_code, done.output) == (
+        0, "✓ svc.scoped.x  the allow entry svc.scoped.> matches\n",
+    )  # fmt: skip
+    # The same from the folder that nsc keeps.
+    who = CliRunner().invoke(app, ["acl", "who", "svc.scoped.x", str(tmp_path)])
+    assert "/scoped  svc.scoped.>" in who.output
