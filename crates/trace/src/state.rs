@@ -63,8 +63,9 @@ impl Reader {
                 write_subscription(&mut to, sid, found);
             }
         }
-        to.number(self.subscriptions.ended().count() as u64);
-        for (conn, sid, found) in self.subscriptions.ended() {
+        let ended: Vec<_> = self.subscriptions.ended().collect();
+        to.number(ended.len() as u64);
+        for (conn, sid, found) in ended {
             to.number(u64::from(conn));
             write_subscription(&mut to, sid, found);
         }
