@@ -1,7 +1,8 @@
 """A TCP proxy that injects faults into connections of NATS.
 
 Bytes are delayed or slowed down, and connections are lost or left half-open. Where the proxy reads
-the protocol, messages are sent twice or in another order. What is hit is drawn from a seed.
+the protocol, messages are sent twice or in another order, and ``INFO`` is broken. What is hit is
+drawn from a seed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,19 @@ _HELD = 0.05
 
 _CHUNK = 65536
 
+#: Fields of ``INFO`` as no server sends them.
+_BROKEN_INFO = (
+    '"connect_urls":["[::1"]',
+    '"connect_urls":[1]',
+    '"connect_urls":["a..b:4222"]',
+    '"max_payload":"abc"',
+    '"max_payload":1e400',
+    '"max_payload":-1',
+    '"tls_required":"yes"',
+    '"nonce":{}',
+    '"nonce":',
+)
+
 
 @dataclass
 class Faults:
@@ -35,6 +49,7 @@ class Faults:
         bytes_per_second: The rate towards the client, as if it read slowly; 0 for no limit.
         frozen: Whether connections are half-open: nothing is read and nothing is closed.
         refused: Whether connections are lost, and new ones refused.
+        broken_info: Whether clients get an ``INFO`` that is not valid.
     """
 
     delay: float = 0.0
@@ -43,6 +58,7 @@ class Faults:
     bytes_per_second: int = 0
     frozen: bool = False
     refused: bool = False
+    broken_info: bool = False
 
 
 class FaultProxy:
@@ -61,6 +77,7 @@ class FaultProxy:
         self.injected: dict[str, int] = {}
         self._random = Random(f"proxy:{seed}")
         self._open: set[asyncio.StreamWriter] = set()
+        self._clients: set[asyncio.StreamWriter] = set()
         self._relays: set[asyncio.Task[None]] = set()
 
     async def start(self) -> FaultProxy:
@@ -86,6 +103,16 @@ class FaultProxy:
         for writer in list(self._open):
             writer.transport.abort()
 
+    def break_info(self) -> None:
+        """Send an ``INFO`` that is not valid over all connections."""
+        for writer in list(self._clients):
+            self._count("INFO broken")
+            writer.write(self._broken_info())
+
+    def _broken_info(self) -> bytes:
+        fields = self._random.choice(_BROKEN_INFO)
+        return f'INFO {{"server_id":"S","proto":1,{fields}}}\r\n'.encode()
+
     def _count(self, what: str, times: int = 1) -> None:
         self.injected[what] = self.injected.get(what, 0) + times
 
@@ -100,6 +127,7 @@ class FaultProxy:
             return
         pair = (writer, server_writer)
         self._open.update(pair)
+        self._clients.add(writer)
         ways = (
             self._relay("client", reader, server_writer),
             self._relay("server_to_client", server_reader, writer),
@@ -109,6 +137,7 @@ class FaultProxy:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._clients.discard(writer)
             for each in pair:
                 self._open.discard(each)
                 each.transport.abort()
@@ -162,7 +191,10 @@ class FaultProxy:
             raise ConnectionAbortedError("protocol error") from error
         for operation in operations:
             raw = bytes(operation.raw)
-            if operation.op not in _MESSAGES:
+            if operation.op == "INFO" and self.faults.broken_info:
+                self._count("INFO broken")
+                yield self._broken_info()
+            elif operation.op not in _MESSAGES:
                 yield raw
             elif not held and self._random.random() < self.faults.reorder:
                 self._count("messages reordered")

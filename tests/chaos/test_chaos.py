@@ -35,6 +35,33 @@ def test_every_request_has_one_outcome_while_a_cluster_fails(tmp_path):
     assert len(report.faults) >= 4
 
 
+async def _greeted(port: int) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    line = await reader.readline()
+    writer.close()
+    return line
+
+
+def test_info_is_broken_in_greetings_and_in_open_connections(server):
+    async def run():
+        proxy = await FaultProxy(server.port, 1).start()
+        whole = await _greeted(proxy.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        lines = [whole, await reader.readline()]
+        proxy.break_info()
+        lines.append(await reader.readline())
+        writer.close()
+        proxy.faults.broken_info = True
+        lines.append(await _greeted(proxy.port))
+        await proxy.stop()
+        return lines, proxy.injected
+
+    lines, injected = asyncio.run(run())
+    assert all(line.startswith(b"INFO {") for line in lines)
+    assert [b'"max_payload":1048576' in line for line in lines] == [True, True, False, False]
+    assert injected["INFO broken"] == 2
+
+
 def test_a_handler_runs_once_where_no_message_is_duplicated(tmp_path):
     async def run():
         async with BrokerCluster(tmp_path, 1, seed=3) as cluster:

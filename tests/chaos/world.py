@@ -179,6 +179,7 @@ class World:
             "reordered": self._reorder,
             "partition": self._partition,
             "replica replaced": self._replace,
+            "broken INFO": self._break_info,
         }
         if self.duplicates:
             actions["duplicated"] = self._duplicate
@@ -226,6 +227,12 @@ class World:
 
     async def _duplicate(self) -> None:
         await self._for_a_moment(self._some_clients(), "duplicate", 0.2)
+
+    async def _break_info(self) -> None:
+        """Break ``INFO`` of the connections that are open, and of those that are made soon."""
+        proxy = self.random.choice(self.cluster.clients)
+        proxy.break_info()
+        await self._for_a_moment(proxy.faults, "broken_info", True)
 
     async def _partition(self) -> None:
         proxy = self.random.choice(self.cluster.between)
