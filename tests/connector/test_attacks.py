@@ -283,10 +283,13 @@ async def test_bytes_at_work_are_bounded_and_shared(make_nats):
 
     async with shop, evil, web:
         places = shop._server.runner.places
-        evils = [asyncio.ensure_future(status(evil)) for _ in range(20)]
-        most = 2 * _runner.MOST_BODIES  # of these requests
+        most, evils = 2 * _runner.MOST_BODIES, []  # of these requests
+        for number in range(20):
+            evils.append(asyncio.ensure_future(status(evil)))
+            if number < most:  # one by one: those that wait for the loop are bounded too
+                await until(lambda taken=(number + 1) * size // 2: places.taken_bytes >= taken)
         await until(lambda: sum(each.done() for each in evils) >= 20 - most)
-        await until(lambda: places.taken_bytes == _runner.MOST_BODIES * size)
+        assert places.taken_bytes == _runner.MOST_BODIES * size
         webs = [asyncio.ensure_future(status(web)) for _ in range(4)]
         await until(lambda: places.taken_bytes == (_runner.MOST_BODIES + 2) * size)
         go.set()
@@ -299,12 +302,14 @@ def test_bytes_of_places_are_given_back_and_bounded_in_sum():
     places = Places(100, 10)
     for source in "aaaaaaabbbcccddeeff":
         if places.admits(source, 2):
-            places.take(source, 2)
+            places.take(source)
+            places.add_bytes(source, 2)
     # All that there is, then a half, a third and so on in excess of it, up to as much again.
     assert places._bytes == {"a": 10, "b": 4, "c": 2, "d": 2, "e": 2}
     assert places.taken_bytes == 20
     for source in "aaaaabbcde":
-        places.give(source, 2)
+        places.give(source)
+        places.add_bytes(source, -2)
     assert (places.taken, places.taken_bytes, places._bytes) == (0, 0, {})
 
 

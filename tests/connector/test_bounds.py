@@ -62,6 +62,7 @@ OTHERS = {
     "_records": {"_MAX_CHAIN": "of an exception"},
     "_responses": {"_READ_LIMIT": "time"},
     "_routing": {"_KEPT": "subjects that the program asks"},
+    "_uses": {"MOST_LOGGED": "of the program's own requests"},
     "_run": {"_STARTUP_LIMIT": "time"},
     "_server": {"_READ_LIMIT": "time", "_HAND_OVER_LIMIT": "time", "_LONGEST_HOLD": "time"},
 }

@@ -125,7 +125,7 @@ class ResponseStream(AsyncIterator[Response]):
         self._unanswered.discard(instance)
         size = len(response.body)
         if self._held.admits(source, size):
-            self._held.take(source, size)
+            self._held.add_bytes(source, size)
             self._responses.append(response)
         else:
             self._overflow()
@@ -216,7 +216,7 @@ class ResponseStream(AsyncIterator[Response]):
             await self._changed.wait()
         response = self._responses.popleft()
         if isinstance(response, ResponseEnvelope):
-            self._held.give(response.source, len(response.body))
+            self._held.add_bytes(response.source, -len(response.body))
         return response
 
 

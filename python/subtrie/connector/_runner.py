@@ -39,6 +39,8 @@ MAX_CONTROL = 256  # requests to the control plane at work, and of those in exce
 MAX_CONTROL_BYTES = 16 << 20  # of their bodies
 MOST_BODIES = 4  # bodies of the largest size that the requests at work may have together
 
+_COUNTED = 4096  # bytes of a body whose bytes count; the number of places bounds smaller ones
+
 _EAGER = sys.version_info >= (3, 12)
 _EAGER_DEPTH = 8  # calls in a chain that start at once; bounds the depth of the stack
 _ERROR_HEADERS = {"Content-Type": ["application/json"]}
@@ -82,48 +84,50 @@ class Places:
         total = self.taken_bytes + size
         if self.taken < self.most and total <= self.most_bytes:
             return True
-        own = self._by_source.get(source, 0)
-        sources = len(self._by_source) + (0 if own else 1)
+        own, held = self._by_source.get(source, 0), self._bytes.get(source, 0)
+        sources = max(len(self._by_source), len(self._bytes)) + (0 if own or held else 1)
         return (
             own < max(1, self.most // sources)
             and self.taken < 2 * self.most
-            and self._bytes.get(source, 0) + size <= self.most_bytes // sources
+            and held + size <= self.most_bytes // sources
             and total <= 2 * self.most_bytes
         )
 
-    def take(self, source: str, size: int = 0) -> None:
+    def take(self, source: str) -> None:
         """Take a place for a request of a source.
+
+        Args:
+            source: The verified source.
+        """
+        self.taken += 1
+        by_source = self._by_source
+        by_source[source] = by_source[source] + 1 if source in by_source else 1
+
+    def add_bytes(self, source: str, size: int) -> None:
+        """Count the bytes of a request that has a place; a negative number when it is given back.
 
         Args:
             source: The verified source.
             size: The bytes of its body.
         """
-        self.taken += 1
-        by_source = self._by_source
-        by_source[source] = by_source[source] + 1 if source in by_source else 1
-        if size:
-            self.taken_bytes += size
-            self._bytes[source] = self._bytes.get(source, 0) + size
+        held = self._bytes.get(source, 0) + size
+        if held < 0:  # taken before a restart
+            return
+        self.taken_bytes += size
+        self._bytes[source] = held
+        if not held:
+            del self._bytes[source]
 
-    def give(self, source: str, size: int = 0) -> None:
-        """Give a place back.
-
-        Args:
-            source: The verified source.
-            size: The bytes with which it was taken.
-        """
+    def give(self, source: str) -> None:
+        """Give a place back."""
         by_source = self._by_source
         if source not in by_source:  # taken before a restart
             return
         self.taken -= 1
-        if size:
-            self.taken_bytes -= size
-            self._bytes[source] -= size
         if by_source[source] > 1:
             by_source[source] -= 1
         else:
             del by_source[source]
-            self._bytes.pop(source, None)
 
 
 class HandlerRunner:
@@ -188,9 +192,12 @@ class HandlerRunner:
             budget_text = control_headers.duration(budget)
             request.headers.lists[control_headers.TIME_BUDGET] = [budget_text]
         places = self.control_places if endpoint.control else self.places
-        size = len(request.body)
+        size = 0 if len(request.body) < _COUNTED else len(request.body)
         if (
-            (places.taken >= places.most or places.taken_bytes + size > places.most_bytes)
+            (
+                places.taken >= places.most
+                or (size and places.taken_bytes + size > places.most_bytes)
+            )
             and failed is None
             and not places.admits(request.source, size)
         ):
@@ -219,7 +226,9 @@ class HandlerRunner:
         request.task = task
         self.tasks[task] = size if failed is None else -1
         if failed is None:
-            places.take(request.source, size)
+            places.take(request.source)
+            if size:
+                places.add_bytes(request.source, size)
         if caller is not None and caller.limit(task, request.deadline, begins=not eager):
             request.limit = caller
         else:
@@ -315,7 +324,9 @@ class HandlerRunner:
                 request.limit.stop()  # the handler did not run, or was cancelled before it did
             if request.task is not None and (size := self.tasks.pop(request.task, -1)) >= 0:
                 places = self.control_places if endpoint.control else self.places
-                places.give(request.source, size)
+                places.give(request.source)
+                if size:
+                    places.add_bytes(request.source, -size)
             # Nothing refers to itself now, so that nothing waits for the garbage collector.
             request.caller = request.limit = request.task = None
 
@@ -334,7 +345,7 @@ class HandlerRunner:
             return self._checked(self.check, endpoint, request)
         if self.middleware:
             return around(self.middleware, endpoint.call)(request)
-        if endpoint.is_async and not (endpoint.decodes and len(request.body) > LARGE_BODY):
+        if endpoint.is_async and (len(request.body) <= LARGE_BODY or not endpoint.decodes):
             result: Awaitable[Any] = endpoint.bind(request, endpoint.handler)
             return result
         return endpoint.call(request)

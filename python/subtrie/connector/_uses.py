@@ -37,6 +37,9 @@ Use = Addressed | Declaring | tuple[str, str]
 class DeclaredUses:
     """The requests that a connector may send; all of them if ``uses`` is None.
 
+    Attributes:
+        declared: Whether there is a list, so that requests must be checked.
+
     Args:
         uses: ``Client``, ``Call`` and ``Event`` objects, and pairs of a method and a URL.
 
@@ -47,6 +50,7 @@ class DeclaredUses:
 
     def __init__(self, uses: Iterable[Use] | None) -> None:
         self._uses = None if uses is None else tuple(uses)
+        self.declared = uses is not None
         self._allowed: SubjectTrie[None] | None = None
         self._logged: set[tuple[str, ...]] = set()
         for each in self._uses or ():
