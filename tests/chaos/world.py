@@ -230,7 +230,7 @@ class World:
 
     async def _break_info(self) -> None:
         """Break ``INFO`` of the connections that are open, and of those that are made soon."""
-        proxy = self.random.choice(self.cluster.clients)
+        proxy = max(self.cluster.clients, key=lambda each: len(each._clients))
         proxy.break_info()
         await self._for_a_moment(proxy.faults, "broken_info", True)
 

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
+from patience import until
 from subtrie import BusError
 from subtrie.connector import Connector
 from subtrie.connector._broker import connection as broker_connection
@@ -159,3 +161,29 @@ async def test_an_encrypted_connection_is_restored_with_every_handler(
             await shop._transport.flush()
             for n in range(20):
                 assert (await web.request("GET", f"https://{HOST}/{n}")).body == b"%d" % n
+
+
+async def test_the_servers_of_a_cluster_are_learned_and_reached_over_tls(
+    authority, tmp_path, plane
+):
+    authority.vouch("localhost", tmp_path / "one.pem", tmp_path / "one.key")
+    tls = {"cert_file": str(tmp_path / "one.pem"), "key_file": str(tmp_path / "one.key")}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    cluster = {"name": "c", "listen": f"127.0.0.1:{port}", "compression": "off"}
+    one = NatsServer(tmp_path / "one", tls=tls, cluster=cluster).start()
+    cluster = {**cluster, "listen": "127.0.0.1:-1", "routes": [f"nats://127.0.0.1:{port}"]}
+    two = NatsServer(tmp_path / "two", tls=tls, cluster=cluster).start()
+    try:
+        connector = _connector(HOST, one, plane)
+        async with connector:
+            connection = connector._transport.nats
+            await until(lambda: len(connection._servers) == 2)
+            assert [each.tls for each in connection._servers._announced] == [True]
+            one.stop()
+            await until(lambda: connection.connected and connection._server.port == two.port)
+            assert connection._session.encrypted
+    finally:
+        one.stop()
+        two.stop()
