@@ -112,18 +112,19 @@ def _object(row: OperationRow | StreamError, reveal: bool) -> dict[str, Any]:
 def _line(row: OperationRow | StreamError, reveal: bool) -> str:
     """Return the line of text of a row."""
     arrow = _ARROWS.get(row.direction or "", "")
-    place = " ".join(str(part) for part in (row.conn, arrow) if part not in (None, ""))
+    conn = None if row.conn is None else printable(str(row.conn))
+    place = " ".join(part for part in (conn, arrow) if part)
     if isinstance(row, StreamError):
         return f"{place} ! {printable(row.message)}".strip()
-    words = [row.parts["op"]]
+    words = [printable(row.parts["op"])]
     for key, value in _parts(row, reveal).items():
         if key not in ("op", "payload_b64") and value not in (None, [], ()):
-            words.append(f"{key}={printable(str(value))}")
+            words.append(f"{printable(key)}={printable(str(value))}")
     return " ".join(part for part in (_clock(row.time), place, *words) if part)
 
 
 def _clock(time: int | str | None) -> str:
     """Return the time of day of a capture, or the time as a log has it."""
     if not isinstance(time, int):
-        return time or ""
+        return printable(time or "")
     return datetime.fromtimestamp(time / 1e9, UTC).strftime("%H:%M:%S.%f")

@@ -137,7 +137,10 @@ def loads(text: str | bytes, *, reveal: bool = False) -> Snapshot:
     if not isinstance(document, dict):
         raise _error("bad json")
     if not reveal:
-        document = redacted(document)
+        try:
+            document = redacted(document)
+        except RecursionError:  # deeper than this function, though not than the JSON reader
+            raise _error("bad json") from None
     endpoint = _endpoint_of(document)
     paged = endpoint != "routez"
     try:

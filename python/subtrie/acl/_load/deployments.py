@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, is_revoked, kind_of_token
@@ -163,6 +164,14 @@ class _DeploymentReader:
         self._operated = True
 
     def _snapshot(self, document: dict[str, Any], path: Path) -> None:
+        try:
+            self._read_snapshot(document, path)
+        except SubtrieError:
+            raise
+        except (TypeError, AttributeError, KeyError, ValueError):  # a value of another type
+            raise file_error("snapshot", "the answer", path) from None
+
+    def _read_snapshot(self, document: dict[str, Any], path: Path) -> None:
         system = document.get("system_account")
         if isinstance(system, str) and system and not self._configured:
             self._loaded.system = system

@@ -402,7 +402,11 @@ def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict
     with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
         _check_table(path, file, opened.schema_arrow, columns)
         for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
-            yield from batch.to_pylist()
+            try:
+                rows = batch.to_pylist()
+            except (OverflowError, UnicodeDecodeError) as error:
+                raise ValueError(f"{shown_path(path)}/{file} is damaged: {error}") from None
+            yield from rows
 
 
 def read_columns(path: str, file: str, columns: Sequence[str]) -> pa.Table:
