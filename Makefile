@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo streams test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
+.PHONY: help demo deployments streams test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -125,6 +125,13 @@ bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=10
 flows: ## ask a broker 10,000 questions about accounts with exports, imports and mappings (SEED=1)
 	@tools/bootstrap test
 	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/flow_questions.py --seed $(or $(SEED),1) --count 10000
+
+deployments: ## ask brokers 10,000 times who may do what, and about 300 changes that matter (SEED=1 RECORD=folder)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/who_questions.py --seed $(or $(SEED),1) --count 10000 \
+	    $(if $(RECORD),--record $(RECORD)/who.json)
+	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/change_pairs.py --seed $(or $(SEED),1) --count 300 \
+	    $(if $(RECORD),--record $(RECORD)/changes.json)
 
 streams: ## try 2,000 ways to streams as users of a broker, and compare with the model (SEED=1 RECORD=file)
 	@tools/bootstrap test

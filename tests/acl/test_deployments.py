@@ -357,3 +357,23 @@ def test_who_decides_elsewhere_is_named(tmp_path):
     answer = Deployment.load(path).users["AUTH/other"].can_publish("a")
     assert answer.explanation == "decided elsewhere, by the authorization callout of AUTH"
     assert not answer.determined
+
+
+def test_an_account_that_cannot_be_read_is_left_out_by_name(tmp_path):
+    """A JWT of version 1 made the whole file unreadable, without saying which one it is."""
+    operator = OperatorMode({
+        "SHOP": {"users": [], "exports": [{"stream": "sales.*"}]},
+        "OLD": {"users": []},
+    })  # fmt: skip
+    old = operator.keys["OLD"].public_key.decode()
+    operator.account_jwts["OLD"] = token(operator.operator, old, "OLD", {}, {"type": "account"})
+    path = tmp_path / "nats.conf"
+    path.write_text(operator.config)
+    site = Deployment.load(path)
+    assert "SHOP" in site.accounts
+    [reason] = [each for each in site.unseen if old in each]
+    assert f"the account {old} cannot be read ({path}:5)" in reason
+    done = CliRunner().invoke(app, ["acl", "flows", str(path)])
+    assert done.exit_code == 2
+    assert "not-seen: the account" in done.output
+    assert "public-export: SHOP" in done.output

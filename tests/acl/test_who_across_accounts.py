@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from change_pairs import judged as changes_judged
 from click.testing import CliRunner
 from raw_client import RawClient
 from servers import serving
@@ -60,6 +61,14 @@ def test_answers_about_users_are_those_of_the_broker(seed, tmp_path, capsys):
     assert len(undetermined) < 30
     crossing = [f"{verb}, another account, yes" for verb in ("publish", "receive")]
     assert min(counts[each] for each in crossing) >= 5
+
+
+@pytest.mark.requirement("A81")
+def test_a_change_that_a_live_broker_shows_to_matter_is_named(tmp_path, capsys):
+    counts = changes_judged(5, 12, tmp_path)
+    with capsys.disabled():
+        print(f"  [{dict(sorted(counts.items()))}]")
+    assert counts["matter"] == 12
 
 
 def test_a_reader_in_another_account_was_missing_and_strangers_were_listed(path, tmp_path):

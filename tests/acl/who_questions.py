@@ -3,7 +3,7 @@
 Each question is one user, one verb, and a subject or a pattern of one account. The broker is asked
 by doing it: the user publishes, or subscribes in every way that its lists may allow.
 
-    python tests/acl/who_questions.py --seed 1 --count 10000
+    python tests/acl/who_questions.py --seed 1 --count 10000 [--record FILE]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from typing import Any
 
 from flow_questions import WORDS, generated
 from raw_client import RawClient
-from servers import serving
+from servers import binaries, serving
 
 from subtrie._core import engine
 from subtrie.acl import Deployment
@@ -199,15 +198,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--record", type=Path, help="write the counts to this file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         counts, undetermined = judged(options.seed, options.count, Path(folder))
     for reason, number in Counter(undetermined).most_common():
         print(number, reason)
-    print(
-        f"{sum(counts.values())} questions, no difference: {dict(sorted(counts.items()))}",
-        file=sys.stderr,
-    )
+    found = {"nats-server": next(iter(binaries())), "seed": options.seed, "differences": 0,
+             **dict(sorted(counts.items()))}  # fmt: skip
+    print(json.dumps(found, indent=2))
+    if options.record is not None:
+        options.record.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -85,6 +85,8 @@ class _DeploymentReader:
         self._names: dict[str, str] = {}
         self._tokens: dict[str, tuple[str, Path]] = {}
         self._users: list[tuple[str, Path]] = []
+        #: Why an account cannot be read, by its key.
+        self._unread: dict[str, str] = {}
         self._connections: list[tuple[dict[str, Any], Path]] = []
         self._configured = False
         #: True if users have JWTs.
@@ -141,8 +143,16 @@ class _DeploymentReader:
     def _preload(self, node: Node, path: Path) -> None:
         if not isinstance(node.value, dict):
             raise file_error("config-type", "resolver_preload", node.file, node.line)
-        for each in node.value.values():
-            self._token(str(each.value), path)
+        for key, each in node.value.items():
+            try:
+                claims_of(str(each.value), path, "account")
+                self._token(str(each.value), path)
+            except SubtrieError as error:
+                # The others count; what this one exports and imports is not known.
+                self._loaded.accounts[key] = Account(key, known=False)
+                where = f"{each.file}:{each.line}"
+                reason = str(error).removeprefix(f"{path}: ")
+                self._unread[key] = f"the account {key} cannot be read ({where}): {reason}"
 
     def _store(self, folder: Path) -> None:
         """Every JWT below a folder."""
@@ -243,10 +253,12 @@ class _DeploymentReader:
     def _not_seen(self) -> None:
         """Name the accounts that are not given; where users may be too, add one that is unknown."""
         loaded = self._loaded
-        if self._operated and not self._tokens:
+        if self._operated and not (self._tokens or self._unread):
             loaded.unseen.append("the accounts are JWTs, which are not given")
         for name, account in loaded.accounts.items():
-            if not account.known:
+            if account.key in self._unread:
+                loaded.unseen.append(self._unread[account.key])
+            elif not account.known:
                 loaded.unseen.append(
                     f"the account {name} is not given: what it exports and imports"
                 )
