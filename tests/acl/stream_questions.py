@@ -52,6 +52,9 @@ PUBLISHED = {
     "COPY": ["src.1", "src.z"],
     "MIRROR": [],
 }
+#: Subjects that a stream of the user's own may capture.
+OWN = ["zz", "work.1", "$KV.cfg.a", "$KV.other.z", "rep.1", "src.1", "seal.1"]
+CONSUMERS = ["c1", "c2", "pull1", "push1", "wpull"]
 NAMES = ["c1", "c2", "XX", "fresh0"]
 #: Imports of B: kind, the prefix in A, the prefix in B, and what follows.
 IMPORTS = [
@@ -72,6 +75,7 @@ class Client(RawClient):
         #: The number of messages of each subscription, and the last payload.
         self.received: Counter[str] = Counter()
         self.payload: dict[str, bytes] = {}
+        self.replies: dict[str, str] = {}
         super().__init__(url, **options)
 
     def flush(self) -> None:
@@ -109,6 +113,7 @@ class Client(RawClient):
             data: bytes = self._file.read(int(words[-1]) + 2)
             self.received[words[2]] += 1
             self.payload[words[2]] = data
+            self.replies[words[2]] = words[3]
             return data
         if line == "PING":
             self._send("PONG\r\n")
@@ -140,7 +145,7 @@ def _request(rng: random.Random, names: list[str]) -> str:
     """An entry about the API."""
     row = rng.choice([each for each in JETSTREAM_SUBJECTS if each.template.startswith("$JS.API.")])
     values = {"stream": rng.choice([*names, "*", "*"]),
-              "consumer": rng.choice(["c1", "c2", "pull1", "push1", "*", "*"])}  # fmt: skip
+              "consumer": rng.choice([*CONSUMERS, "*", "*"])}  # fmt: skip
     text = row.filled(values)
     return ".".join([*text.split(".")[:-1], ">"]) if rng.random() < 0.1 else text
 
@@ -149,7 +154,7 @@ def _lists(rng: random.Random, names: list[str], there: bool) -> dict[str, Any]:
     whole = ["$JS.API.>", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>", "$JS.API.*.*.*",
              "$JS.API.STREAM.*.ORDERS", "$JS.API.DIRECT.>"]  # fmt: skip
     words = ["orders.>", "orders.eu.*", "orders.*", "work.*", "$KV.>", "$KV.cfg.a", "rep.*",
-             "src.1", "seal.*", "zz"]  # fmt: skip
+             "src.1", "seal.*", "zz", "$JS.ACK.>", "$JS.ACK.WORK.*.>"]  # fmt: skip
     allow = [_request(rng, names) for _ in range(rng.randint(2, 7))]
     allow += rng.sample(whole, rng.choice([0, 0, 1, 2])) + rng.sample(words, rng.randint(0, 3))
     deny = [_request(rng, names) for _ in range(rng.choice([0, 0, 1, 2]))]
@@ -178,6 +183,7 @@ class Case:
         self._folder = folder
         self.streams = _streams(rng)
         names = [each["name"] for each in self.streams]
+        self.worker = rng.random() < 0.5
         self.imports = rng.sample(IMPORTS[:4], 1) + rng.sample(IMPORTS[4:], rng.randint(0, 3))
         self.users = {f"A/a{n}": _lists(rng, names, True) for n in range(2)}
         self.users["B/b0"] = _lists(rng, names, False)
@@ -228,7 +234,13 @@ class Case:
                         }
                         for name, does in self._ways(user, config, verb).items():
                             ours_here = ours.pop(name, False)
-                            yield user, config["name"], f"{verb}: {name}", ours_here, does()
+                            yield (
+                                user,
+                                config["name"],
+                                f"{verb}: {name}",
+                                ours_here,
+                                (ours_here is not None and does()),
+                            )
                         assert not ours, (user, config, verb, ours)
             for each in self._clients.values():
                 each.close()
@@ -320,6 +332,11 @@ class Case:
         for subject in PUBLISHED[name] * 6:
             self._root(subject)
         if name == "WORK":
+            if self.worker:
+                body = {"name": "wpull", "durable_name": "wpull", "ack_policy": "explicit"}
+                made = self._root("$JS.API.CONSUMER.CREATE.WORK.wpull",
+                                  {"stream_name": "WORK", "config": body})  # fmt: skip
+                assert "error" not in made, made
             return
         for consumer, more in (
             ("pull1", {"durable_name": "pull1"}),
@@ -418,6 +435,10 @@ class Case:
             }
             if config.get("allow_direct"):
                 ways["direct-get"] = lambda: self._direct(user, config)
+            if stream == "WORK" and self.worker:
+                ways["fetch-wpull"] = lambda: self._answers(
+                    user, "$JS.API.CONSUMER.MSG.NEXT.WORK.wpull", {"batch": 1}
+                )
             if stream != "WORK":
                 ways["fetch-pull1"] = lambda: self._answers(
                     user, f"$JS.API.CONSUMER.MSG.NEXT.{stream}.pull1", {"batch": 1}
@@ -433,7 +454,8 @@ class Case:
             return ways
         if verb == "write" and not mirror and not sealed:
             return {"publish": lambda: self._publishes(user, stream),
-                    "update-subjects": lambda: self._adds(user, config)}  # fmt: skip
+                    "update-subjects": lambda: self._adds(user, config),
+                    "republishing-stream": lambda: self._injects(user, config)}  # fmt: skip
         if verb == "delete":
             ways = {"stream-delete": lambda: done("stream-delete")}
             if not sealed and not config.get("deny_purge"):
@@ -442,6 +464,8 @@ class Case:
                 ways["message-delete"] = lambda: done("message-delete", {"seq": 1})
             if not sealed:
                 ways["stream-update"] = lambda: done("stream-update", {**config, "max_msgs": 1})
+            if stream == "WORK" and self.worker:
+                ways["acknowledge-wpull"] = lambda: self._acknowledges(user, config)
             if config.get("allow_rollup_hdrs"):
                 ways["rollup"] = lambda: self._publishes(user, stream, "Nats-Rollup: sub")
             return ways
@@ -472,14 +496,16 @@ class Case:
         for subject, body in self._forms(config, name):
             wanted = {"stream_name": stream, "config": {**body, **more}}
             data = self._ran(user, subject, wanted)
+            if data is not None and _failed(data):  # a work queue that has a consumer
+                assert (stream, self.worker) == ("WORK", True), data
+                data = None
             if data is not None:
-                assert not _failed(data), data
                 return True
         return False
 
     @staticmethod
     def _new_names(config: dict[str, Any]) -> list[str]:
-        return [*NAMES, "pull1", "push1"] if config["name"] == "WORK" else NAMES
+        return [*NAMES, "pull1", "push1"] if config["name"] == "WORK" else [*NAMES, "wpull"]
 
     def _own_pull(self, user: str, config: dict[str, Any]) -> bool:
         for name in self._new_names(config):
@@ -595,6 +621,51 @@ class Case:
     def _publishes(self, user: str, stream: str, headers: str = "") -> bool:
         return any(self._ran(user, each, None, headers) is not None for each in PUBLISHED[stream])
 
+    def _acknowledges(self, user: str, config: dict[str, Any]) -> bool:
+        """Whether a user can acknowledge what another fetched; the broker confirms it."""
+        root, sid = self._roots["A"], self._sid()
+        root.subscribe(f"answers.{sid}", sid)
+        root.send("$JS.API.CONSUMER.MSG.NEXT.WORK.wpull", None, f"answers.{sid}")
+        root.wait(sid)
+        root.unsubscribe(sid)
+        done = self._ran(user, root.replies[sid]) is not None
+        self._make(config)
+        return done
+
+    def _injects(self, user: str, config: dict[str, Any]) -> bool:
+        """Whether a user can make a stream whose messages this one captures, and publish to it."""
+        if user[0] != "A":
+            return False
+        stream, taken = config["name"], [s for e in self.streams for s in e.get("subjects", ())]
+        own = [each for each in OWN if not any(engine.matches(p, each) for p in taken)]
+        client = self._clients[user]
+        for subject in own:
+            client.send(subject)
+        client.flush()
+        refused = {each for _, each, _ in client.refused}
+        own = [each for each in own if each not in refused]
+        if not own:
+            return False
+        for name in NAMES:
+            body = {"name": name, "storage": "file", "num_replicas": 1, "retention": "limits",
+                    "subjects": own[:1],
+                    "republish": {"src": own[0], "dest": PUBLISHED[stream][0]}}  # fmt: skip
+            data = self._ran(user, f"$JS.API.STREAM.CREATE.{name}", body)
+            if data is None:
+                continue
+            assert not _failed(data), data
+            before = self._last(stream)
+            assert self._ran(user, own[0]) is not None
+            while self._last(stream) == before:
+                pass  # the broker stores it soon after it has confirmed the first
+            self._root(f"$JS.API.STREAM.DELETE.{name}")
+            return True
+        return False
+
+    def _last(self, stream: str) -> int:
+        number: int = self._root(f"$JS.API.STREAM.INFO.{stream}")["state"]["last_seq"]
+        return number
+
     def _adds(self, user: str, config: dict[str, Any]) -> bool:
         subjects = [*config["subjects"], "added.>"]
         data = self._ran(user, f"$JS.API.STREAM.UPDATE.{config['name']}",
@@ -609,13 +680,15 @@ class Case:
         stream = config["name"]
         row = ROWS[name]
         if name in CREATE:
-            for consumer in [*NAMES, "pull1", "push1", "grp"]:
+            for consumer in [*NAMES, "pull1", "push1", "grp", "wpull"]:
                 for each in PUBLISHED[stream] or PUBLISHED["ORDERS"]:
                     values = {"stream": stream, "consumer": consumer, "subject": each}
                     if self._ran(user, row.filled(values)) is not None:
                         return True
             return False
-        consumers = [] if stream == "WORK" else ["pull1", "push1", "grp"]
+        consumers = (
+            (["wpull"] if self.worker else []) if stream == "WORK" else ["pull1", "push1", "grp"]
+        )
         names = consumers if "{consumer}" in row.template else [""]
         for consumer in names:
             values = {"stream": stream, "consumer": consumer}

@@ -21,8 +21,12 @@ VERBS = READ, WRITE, DELETE, MANAGE = ("read", "write", "delete", "admin")
 #: A name of a consumer or stream that no list of permissions holds.
 _NEW = "subtrie0new0name0"
 
-_TEMPLATES = {row.name: row for row in JETSTREAM_SUBJECTS}
+#: Of several rows of a name, the first: acknowledgements as brokers send them by default.
+_TEMPLATES = {row.name: row for row in reversed(JETSTREAM_SUBJECTS)}
 _FUNCTION = re.compile(r"\{\{.*?\}\}|\$[0-9]+")
+
+#: What no stream may capture.
+_NOT_STORED = ("$JS.>", "$JSC.>", "$NRG.>", "$SYS.>")
 
 #: How a consumer is made.
 _CREATE = (
@@ -190,8 +194,7 @@ class _Ways:
         )
         yield self._joined(
             "copying-stream", "makes a stream that copies it, and publishes the copies again",
-            self._first(self._sent("stream-create", stream=name) for name in self._stream_names()),
-            self._target(),
+            self._makes_stream(), self._target(),
         )  # fmt: skip
         if not stream.sealed:
             yield self._joined(
@@ -261,6 +264,19 @@ class _Ways:
                 something,
             )  # fmt: skip
 
+            if stream.subjects:
+                taken = [s for each in self._streams.of(stream.account) for s in each.subjects]
+                own = self._reach.published((*_NOT_STORED, *taken))
+                yield self._joined(
+                    "republishing-stream", "makes a stream that publishes again what it stores",
+                    self._makes_stream(), own,
+                )  # fmt: skip
+
+    def _makes_stream(self) -> Reached | None:
+        return self._first(
+            self._sent("stream-create", stream=name) for name in self._stream_names()
+        )
+
     def _published(self) -> Reached | None:
         return self._first(self._reach.sent(each, as_stream=True) for each in self._stream.subjects)
 
@@ -275,6 +291,11 @@ class _Ways:
             yield self._request("message-delete", "removes one message")
         if not stream.sealed:
             yield self._request("stream-update", "lowers a limit, so that messages go")
+        if stream.retention == "workqueue":
+            for each in self._consumers:
+                what = f"acknowledges what others fetch from the consumer {each.name}"
+                acknowledged = self._sent("acknowledgement", consumer=each.name)
+                yield self._joined(f"acknowledge-{each.name}", what, acknowledged)
         mirror = any(each.mirror for each in stream.origins)
         if stream.rollup and not (stream.sealed or mirror):
             yield self._joined("rollup", "publishes a message that replaces those before it",

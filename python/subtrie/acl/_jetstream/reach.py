@@ -115,16 +115,20 @@ class Reach:
             return self.received(">")
         return self._apart(">", tuple(f"{each}>" for each in RESERVED_REPLIES))
 
-    def _apart(self, pattern: str, without: Sequence[str]) -> Reached | None:
-        """A subject of a pattern, but of none of others, that the user may receive."""
+    def published(self, without: Sequence[str]) -> Reached | None:
+        """Return a subject of none of some patterns that the user may publish in the account."""
+        return self._apart(">", without, "publish") if self.inside else None
+
+    def _apart(self, pattern: str, without: Sequence[str], verb: str = "receive") -> Reached | None:
+        """A subject of a pattern, but of none of others, that the user may use."""
         if not self.permissions.determined:
             return Reached(pattern, self.permissions.decided_by, determined=False)
-        allow, deny = self.permissions.lists("subscribe")
+        allow, deny = self.permissions.lists("publish" if verb == "publish" else "subscribe")
         denied = [*deny, *without]
         found = engine.rules_overlap(allow, denied, [pattern], [], self.permissions.cap)
         if found is None:
             return None
-        means = entitlement(self.permissions, str(found[0]), "receive")
+        means = entitlement(self.permissions, str(found[0]), verb)
         if means is None:
             return None
         return Reached(str(found[0]), means.rule, means.determined)
