@@ -137,7 +137,7 @@ def _streams(rng: random.Random) -> list[dict[str, Any]]:
         "MIRROR": {"mirror": {"name": "ORDERS"}, "mirror_direct": rng.random() < 0.5,
                    "allow_direct": True},
     }  # fmt: skip
-    chosen = ["ORDERS", *rng.sample([name for name in rows if name != "ORDERS"], 3)]
+    chosen = ["ORDERS", *rng.sample([name for name in rows if name != "ORDERS"], 2)]
     return [{**base, "name": name, **rows[name]} for name in chosen]
 
 
@@ -163,13 +163,17 @@ def _lists(rng: random.Random, names: list[str], there: bool) -> dict[str, Any]:
         deny = [each.replace("$JS.API", "JSA") for each in deny]
     listens = ["_INBOX.>", "_INBOX.u.*", "deliver.>", "deliver.push1", "deliver.group q", "copy.*",
              "free", "orders.>", "work.z", "fromA.>", "fromA.push1", "copied.*", "zz"]  # fmt: skip
-    listen = rng.sample(listens, rng.randint(1, 4)) if rng.random() < 0.9 else []
+    # Many listen to nothing, or only to what one stream captures or one import brings.
+    alone = ["orders.>", "work.z", "deliver.>", "copy.*", "fromA.>", "copied.*"]
+    listen = rng.sample(listens, rng.randint(1, 4))
+    if rng.random() < 0.5:
+        listen = rng.choice([[], [rng.choice(alone)]])
     lists: dict[str, Any] = {"publish": {"allow": allow}}
     if deny:
         lists["publish"]["deny"] = deny
     if listen:
         lists["subscribe"] = {"allow": listen}
-    elif rng.random() < 0.5:
+    else:
         lists["subscribe"] = {"deny": ">"}
     if listen and rng.random() < 0.3:
         lists["subscribe"]["deny"] = rng.sample(["_INBOX.z", "deliver.>", "copy.>"], 1)
@@ -503,9 +507,10 @@ class Case:
                 return True
         return False
 
-    @staticmethod
-    def _new_names(config: dict[str, Any]) -> list[str]:
-        return [*NAMES, "pull1", "push1"] if config["name"] == "WORK" else [*NAMES, "wpull"]
+    def _new_names(self, config: dict[str, Any]) -> list[str]:
+        if config["name"] != "WORK":
+            return [*NAMES, "wpull"]
+        return [*NAMES, "pull1", "push1", *([] if self.worker else ["wpull"])]
 
     def _own_pull(self, user: str, config: dict[str, Any]) -> bool:
         for name in self._new_names(config):

@@ -89,10 +89,10 @@ def _ways(files, question, verb, code=0):
 
 
 def test_each_way_to_a_stream_is_that_of_the_broker(tmp_path, capsys):
-    counts = judged(11, 400, tmp_path)
+    counts = judged(1, 500, tmp_path)
     with capsys.disabled():
         print(f"  [{dict(sorted(counts.items()))}]")
-    assert counts["yes"] > 60
+    assert counts["yes"] > 40
     assert counts["no"] > 60
     assert counts["undetermined"] < 20
 
