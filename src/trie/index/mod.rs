@@ -1,6 +1,5 @@
 //! The index: an adaptive hash trie of patterns that stores ids, without values.
 
-mod lookups;
 mod queries;
 pub(super) mod queue_groups;
 mod view;
