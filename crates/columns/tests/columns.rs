@@ -4,6 +4,7 @@
 #![allow(unsafe_code)] // to build malformed arrays
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use subtrie::ErrorKind;
 
 use arrow_array::cast::AsArray;
@@ -13,9 +14,10 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Index, Scratch};
+use subtrie::trie::{Index, LookupTarget, Scratch};
 use subtrie_columns::{
-    Column, Offsets, Text, decode_columns, decoded_fields, match_columns, nearest_columns,
+    BatchError, Column, LookupSource, Offsets, Text, decode_columns, decoded_fields, match_columns,
+    nearest_columns,
 };
 
 const REQUEST: &str = "p.safe.443.web_shop.orders_shop._.GET.order";
@@ -162,5 +164,38 @@ fn malformed_arrays_are_rejected() {
     assert!(Column::new(offsets([0, 2, 4])).is_ok());
     for bad in [[0, 9, 4], [0, 3, 2], [-1, 2, 4], [0, 2, 900]] {
         assert!(Column::new(offsets(bad)).is_err(), "{bad:?}");
+    }
+}
+
+/// An index that becomes unreadable after some chunks, as one whose change panicked.
+struct Closing {
+    index: Index,
+    left: AtomicUsize,
+}
+
+impl LookupSource for Closing {
+    type Refused = &'static str;
+
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) -> Result<(), &'static str> {
+        let left = self.left.fetch_sub(1, Ordering::Relaxed);
+        if left == 0 {
+            return Err("closed");
+        }
+        work(LookupTarget::Index(&self.index));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_batch_of_an_index_that_cannot_be_read_has_no_result() {
+    let subjects: Vec<String> = (0..1000).map(|n| format!("a.{n}")).collect();
+    let column = Column::new(StringArray::from(subjects).into_data()).unwrap();
+    for (chunks, threads) in [(0, 1), (2, 1), (3, 2)] {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        index.insert("a.*", None).unwrap();
+        let left = AtomicUsize::new(chunks);
+        let source = Closing { index, left };
+        let found = match_columns(&source, std::slice::from_ref(&column), threads);
+        assert!(matches!(found, Err(BatchError::Refused("closed"))));
     }
 }
