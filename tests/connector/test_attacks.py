@@ -417,7 +417,7 @@ async def test_a_running_refresh_serves_all_who_ask(make_memory):
         assert texts[-2:] == ["new", "new"]
         asking = [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
         await asyncio.sleep(0)
-    assert all(each.done() for each in asking) or await asyncio.wait(asking, timeout=1)
+    assert all(each.done() for each in asking) or await asyncio.wait(asking)
 
 
 async def test_the_description_is_made_once_while_the_endpoints_stay(make_memory, monkeypatch):

@@ -10,7 +10,7 @@ import ssl
 import pytest
 
 from patience import until
-from subtrie import WireError
+from subtrie import WireError, engine
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker import server_info, session
 from subtrie.connector._broker.server_info import InfoRefused, ServerInfo
@@ -89,20 +89,22 @@ async def test_reconnecting_survives_any_error(monkeypatch):
         await until(lambda: len(made) == 4 and connection.connected)
 
 
-async def test_a_broker_that_closes_after_the_handshake_is_not_flooded(caplog):
+async def test_a_broker_that_closes_after_the_handshake_is_not_flooded(caplog, monkeypatch):
     caplog.set_level(logging.INFO, "subtrie.connector")
+    waits, first = [], Pauses.first
+    monkeypatch.setattr(
+        Pauses, "first", lambda self, lived: (waits.append(first(self, lived)), waits[-1])[1]
+    )
 
     async def close(client):
         pass
 
-    async with HostileBroker({}, then=close) as broker, connected(broker.url) as connection:
-        began = asyncio.get_running_loop().time()
-        await until(lambda: broker.greeted >= 6)
-        # Pauses of at least 0.125, 0.25, 0.5, 1 and 2 s were made.
-        assert asyncio.get_running_loop().time() - began > 3.8
-        assert connection._pauses.short_lived in (5, 6)
+    async with HostileBroker({}, then=close) as broker, connected(broker.url):
+        await until(lambda: len(waits) >= 5)
+        assert all(wait >= least for wait, least in zip(waits, (0.12, 0.25, 0.5, 1), strict=False))
+        assert broker.greeted <= len(waits) + 1, "one connection for each pause"
     texts = [text for text in caplog.messages if text.startswith("a.example")]
-    assert len(texts) <= broker.greeted + 1, "one record for each pause, and that it was back once"
+    assert len(texts) <= len(waits) + 1, "one record for each pause, and that it was back once"
 
 
 def test_the_pauses_begin_anew_after_a_connection_that_has_lived():
@@ -219,6 +221,7 @@ async def test_a_message_below_the_largest_announced_size_is_read():
     assert heard == [size]
 
 
+@pytest.mark.skipif(engine().name != "native", reason="the reference reads them for a minute")
 async def test_pings_whose_pongs_are_not_read_take_no_memory():
     held = []
 
