@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from typing import Any
@@ -101,15 +102,16 @@ def vary_json(value: Any, dice: random.Random) -> Any:
             del holder[key]
         elif kind == 1:
             other, name = dice.choice(places)
-            holder[key] = json.loads(json.dumps(other[name]))
+            holder[key] = copy.deepcopy(other[name])
         elif kind == 2:
             depth = dice.choice((3, 100, 400))
             for _ in range(depth):
                 holder[key] = [holder[key]] if dice.random() < 0.5 else {"a": holder[key]}
         elif kind == 3 and isinstance(holder, list):
-            holder += [holder[key]] * dice.choice((1, 10, 1000))
+            repeated = holder[key]
+            holder += [copy.deepcopy(repeated) for _ in range(dice.choice((1, 10, 100)))]
         else:
-            holder[key] = dice.choice(_VALUES)
+            holder[key] = copy.deepcopy(dice.choice(_VALUES))
     return value
 
 
