@@ -46,6 +46,9 @@ def report() -> None:
     """
 
 
+#: What a result raises whose tables hold values that no audit writes.
+OF_ANOTHER_TYPE = (TypeError, KeyError, AttributeError, ArithmeticError, IndexError, RecursionError)
+
 _run = click.argument("run")
 _logs = click.option(
     "--log", "logs", multiple=True, help="A log of the run, for the commands; may be repeated."
@@ -119,6 +122,8 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
         _bad(str(error))
+    except OF_ANOTHER_TYPE as error:
+        _bad(f"{run}: a value of the result is not that of an audit: {error}")
 
 
 def write_report(result: Run, run: str | None, logs: Sequence[str], path: str) -> None:

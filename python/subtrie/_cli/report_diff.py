@@ -59,6 +59,8 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
         _bad(str(error))
+    except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        _bad(f"a value of a result is not that of an audit: {error}")
     if not found and not as_json:
         print("no difference")
     if found:
