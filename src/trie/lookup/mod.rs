@@ -315,7 +315,6 @@ impl Index {
 mod tests {
     use super::{SubscriptionRef, sort_dedup};
     use crate::trie::address::Slot;
-    use crate::trie::index::Index;
 
     #[test]
     fn what_was_found_is_sorted_without_repetitions_and_what_was_there_stays() {
