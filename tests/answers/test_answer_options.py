@@ -50,7 +50,8 @@ def test_a_bad_question_is_one_line_and_exit_2(files, monkeypatch, arguments, me
     assert told.stdout == ""
 
 
-MADE = {"lines": 1, "operations": 1, "unparseable_lines": 0}
+MADE = {"lines": 1, "operations": 1, "unparseable_lines": 0, "payloads": 0, "server": 0,
+        "ambiguous": 0, "unmatched": 0, "forwarded": 0}  # fmt: skip
 MISSED = {"subject": "a", "count": 1, "differs_at": 0, "subscription_inactive": False}
 FLOW = {"publisher": "shop", "pattern": "a", "published": 700, "delivered": 0, "bytes": 0,
         "per_minute": 1.0}  # fmt: skip
