@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import random
@@ -96,23 +97,29 @@ def vary_json(value: Any, dice: random.Random) -> Any:
         places = list(_places(value))
         if not places:
             return value
-        holder, key = dice.choice(places)
-        kind = dice.randrange(6)
-        if kind == 0:
-            del holder[key]
-        elif kind == 1:
-            other, name = dice.choice(places)
-            holder[key] = copy.deepcopy(other[name])
-        elif kind == 2:
-            depth = dice.choice((3, 100, 400))
-            for _ in range(depth):
-                holder[key] = [holder[key]] if dice.random() < 0.5 else {"a": holder[key]}
-        elif kind == 3 and isinstance(holder, list):
-            repeated = holder[key]
-            holder += [copy.deepcopy(repeated) for _ in range(dice.choice((1, 10, 100)))]
-        else:
-            holder[key] = copy.deepcopy(dice.choice(_VALUES))
+        with contextlib.suppress(RecursionError):  # deep enough
+            _change(dice, places)
     return value
+
+
+def _change(dice: random.Random, places: list[Any]) -> None:
+    """Change one of the values of a tree, whose places these are."""
+    holder, key = dice.choice(places)
+    kind = dice.randrange(6)
+    if kind == 0:
+        del holder[key]
+    elif kind == 1:
+        other, name = dice.choice(places)
+        holder[key] = copy.deepcopy(other[name])
+    elif kind == 2:
+        depth = dice.choice((3, 100, 400))
+        for _ in range(depth):
+            holder[key] = [holder[key]] if dice.random() < 0.5 else {"a": holder[key]}
+    elif kind == 3 and isinstance(holder, list):
+        repeated = holder[key]
+        holder += [copy.deepcopy(repeated) for _ in range(dice.choice((1, 10, 100)))]
+    else:
+        holder[key] = copy.deepcopy(dice.choice(_VALUES))
 
 
 def _places(value: Any) -> Any:
