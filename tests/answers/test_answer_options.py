@@ -14,6 +14,7 @@ from subtrie._cli.audit_answers import exit_code
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
 from subtrie.audit._results.verdict import failing
 from subtrie.audit._runs.run_folder import RunFolder, table_bytes
+from subtrie.audit._runs.run_record import run_record
 from subtrie.spark import Audit, open_audit, verdict
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"
@@ -58,7 +59,8 @@ FLOW = {"publisher": "shop", "pattern": "a", "published": 700, "delivered": 0, "
 
 
 def made(folder: Path, planes: list[str], **tables: list[dict[str, object]]) -> Audit:
-    files = [table_bytes(name, rows) for name, rows in tables.items()]
+    record = run_record(None, {}, {**MADE, "published": 1})
+    files = [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()]
     RunFolder(folder).commit(files, {**MADE, "planes": planes})
     return open_audit(str(folder))
 
