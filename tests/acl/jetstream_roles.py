@@ -19,6 +19,8 @@ from nats.js.api import ConsumerConfig, DeliverPolicy, StreamConfig
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
+from patience import until
+
 #: So many and so long messages that the broker asks an ordered consumer for flow control.
 MANY, LONG = 80, b"x" * 65_536
 
@@ -227,9 +229,9 @@ async def run(url: str, user: str, program: Callable[[Client], Awaitable[None]])
             await client.flush()
     finally:
         left = {each for each in (task, waiting, asking) if each is not None}
-        for each in left:
-            each.cancel()
-        await asyncio.wait(left, timeout=1)  # a client may miss that it is cancelled
+        # A client may miss that it is cancelled, so it is told until it ends.
+        await until(lambda: not [each for each in left if not each.done() and each.cancel()])
+        await asyncio.gather(*left, return_exceptions=True)
         await client.close()
         await root.close()
     return refused

@@ -613,7 +613,7 @@ class Case:
                 root.flush()
                 self._root(source)
                 self._root(source)
-                root.wait(sid, 2)  # the first message is with every subscriber
+                root.wait(sid, number=2)  # the first message is with every subscriber
                 client.flush()
                 got = client.received[sid] > 0
                 for each in (sid, worker):
