@@ -143,6 +143,16 @@ def test_policy_tests(files):
     assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
 
 
+def test_a_policy_of_a_thousand_mistakes_is_told_in_a_hundred_lines(files):
+    policy = files / "policy.txt"
+    policy.write_text("maybe publish a\n" * 1000)
+    done = run("acl", "test", policy, files / "old.conf", *USER)
+    assert done.exit_code == 2
+    lines = done.stderr.splitlines()
+    assert len(lines) == 101
+    assert lines[-1] == f"{policy}: and 900 more"
+
+
 @pytest.mark.requirement("T19")
 def test_a_report_escapes_terminal_and_html_sequences(files):
     path = files / "odd.json"

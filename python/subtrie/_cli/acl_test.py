@@ -12,6 +12,7 @@ import click
 from rich.text import Text
 
 from .._core.errors import SubtrieError
+from .._core.file_errors import MAX_MISTAKES
 from .._findings.finding import Finding
 from .._findings.junit import Passed
 from ..acl import Decision, Permissions, decided
@@ -131,6 +132,9 @@ def _asked(
     if not asked and not mistakes:
         mistakes.append(f"{expected}: the file contains no expectations")
     if mistakes:
+        more = len(mistakes) - MAX_MISTAKES
+        if more > 0:
+            mistakes[MAX_MISTAKES:] = [f"{expected}: and {more:,} more"]
         raise BadFile("\n".join(mistakes))
     return asked
 

@@ -291,6 +291,9 @@ LOADING: dict[str, Reason] = {
         "not what a broker tells about streams",
         "give /jsz?accounts=1&streams=1&consumers=1&config=1, or nats stream info --json",
     ),
+    "streams-many": Reason(
+        "more than 100,000 streams or consumers", "give the pages of one account at a time", 413
+    ),
     "streams-config": Reason(
         "the streams come without their settings",
         "ask /jsz?accounts=1&streams=1&consumers=1&config=1",

@@ -153,7 +153,7 @@ class _StreamReader:
             self._unseen.append(f"{path}: the consumers of {stream.label} are not given")
         self._streams[stream.key, stream.name] = stream
         if len(self._streams) > MAX_STREAMS:
-            raise file_error("file-size", "the file", path)
+            raise file_error("streams-many", "the page", path)
 
     def finished(self) -> Streams:
         """Return what was read, with consumers joined to streams."""
@@ -281,7 +281,7 @@ def _rows(values: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]
     if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
         raise file_error("streams", name, path, field=name)
     if len(rows) > MAX_CONSUMERS:
-        raise file_error("file-size", "the file", path)
+        raise file_error("streams-many", "the page", path)
     return rows
 
 
