@@ -62,7 +62,7 @@ def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path
     log.write_text(SHORT.format("stock") + CALLED + SPOOFED.format(4))
     done = following(str(log), "--out", str(out), "--until-idle", "0.5")
     assert done.exit_code == 0, done.output
-    assert done.output.count("high    spoofed: evil.shop sent as web.shop; ") == 1
+    assert done.output.count("error spoofed: evil.shop sent as web.shop; ") == 1
     audit(None, [str(log)], out=whole)
     ours, theirs = (
         {name: entry["sha256"] for name, entry in read_manifest(str(each))["tables"].items()}
@@ -139,7 +139,7 @@ def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> N
     words = [str(live), "--out", str(out), "--report", str(page), "--fail-on", "spoofed,refused"]
     done = following(*words, then=spoof)
     assert done.exit_code == 1, done.output
-    assert done.output.startswith("high    spoofed: evil.shop sent as web.shop; ")
+    assert done.output.startswith("error spoofed: evil.shop sent as web.shop; ")
     assert done.output.endswith("subtrie audit: --fail-on: 1 in spoofed\n")
     assert open_audit(out).count("spoofed") == 1
     assert b"evil.shop" not in pages[0]

@@ -11,7 +11,18 @@ from click.testing import CliRunner
 
 from subtrie._cli.report_diff import diff
 from subtrie.audit._runs.run_folder import RunFolder, table_bytes
+from subtrie.audit._runs.run_record import run_record
 from subtrie.spark import open_audit, run_difference
+
+
+def commit(folder: Path, **tables: list[dict[str, Any]]) -> None:
+    """Write a result with these tables."""
+    names = ("lines", "operations", "payloads", "server", "unparseable_lines", "ambiguous",
+             "unmatched", "forwarded")  # fmt: skip
+    counts = dict.fromkeys(names, 1)
+    rows = {**tables, "runs": [run_record(None, {}, counts)]}
+    made = [table_bytes(name, each) for name, each in rows.items()]
+    RunFolder(folder).commit(made, {**counts, "planes": ["prod"]})
 
 
 def run(folder: Path, **counts: int) -> Path:
@@ -20,7 +31,7 @@ def run(folder: Path, **counts: int) -> Path:
         {"subject": name, "count": count, "differs_at": 1, "subscription_inactive": False}
         for name, count in counts.items()
     ]
-    RunFolder(folder).commit([table_bytes("undelivered", rows)], {"lines": 1})
+    commit(folder, undelivered=rows)
     return folder
 
 
@@ -58,8 +69,7 @@ def test_what_two_runs_cannot_have_in_common_is_left_out(tmp_path) -> None:
             {"server": server, "pattern": "orders.*.paid", "matched": 9, "delivered": 9}
         ]
         folder = tmp_path / server
-        tables = [table_bytes("other_traffic", traffic), table_bytes("coverage", heard)]
-        RunFolder(folder).commit(tables, {"lines": 1})
+        commit(folder, other_traffic=traffic, coverage=heard)
         folders.append(open_audit(str(folder)))
     (row,) = run_difference(*folders)
     assert (row["key"], row["columns"]) == ({"subject": "orders.*.paid"}, {"count": [2, 4]})

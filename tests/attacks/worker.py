@@ -61,6 +61,7 @@ def run(name: str, first: int, count: int, seconds: float, folder: Path) -> None
 def _read(kind: Kind, dice: random.Random, folder: Path) -> dict[str, Any]:
     """Return the outcome of one variation, its CPU time and the memory that it added."""
     write_files(folder, kind.make(dice))
+    limits = resource.getrlimit(resource.RLIMIT_CPU)
     _limit_time(kind.seconds)
     before, memory = time.process_time(), _memory()
     fault = ""
@@ -72,6 +73,7 @@ def _read(kind: Kind, dice: random.Random, folder: Path) -> dict[str, Any]:
             raise
     used, added = time.process_time() - before, _peak() - memory
     signal.alarm(0)
+    resource.setrlimit(resource.RLIMIT_CPU, limits)  # this process may go on with something else
     if used > kind.seconds:
         outcome, fault = "fault", fault or f"{used:.1f} s of CPU, more than {kind.seconds:g}"
     elif added > kind.mebibytes * _MIB:

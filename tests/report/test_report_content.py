@@ -140,7 +140,8 @@ def test_a_subject_in_markdown_is_code_and_nothing_else(texts):
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
     cells = re.findall(r"<td>(.*?)</td>", rendered)
     assert [unescape(cell) for cell in cells] == [f"<code>{printable(t)}</code>" for t in texts]
-    assert "&#95;" not in markdown or set("&<|`[]()!@#~:\\") & set("".join(texts))
+    signs = set("&<|`[]()!@#~:\\\u202e\x1b")  # a text with one of these is written as HTML
+    assert "&#95;" not in markdown or signs & set("".join(texts))
     assert "@" not in markdown
 
 

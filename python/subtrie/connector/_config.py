@@ -15,12 +15,11 @@ these two levels of plain or quoted texts is reported and skipped.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -125,14 +124,15 @@ class Configuration:
     async def refresh(self) -> None:
         """Read all values again; one that cannot be parsed is logged, and the old one kept.
 
-        All who ask while the values are read share one reading after it: these may be old.
+        All who ask while the values are read share one reading after it: these may be old. A
+        reading is a call of the request that asked for it first, so its depth counts.
         """
         shared, running = self._following, self._refreshing
         if shared is None:
             if running is None or running.done():
-                self._refreshing = shared = _alone(self._refresh())
+                self._refreshing = shared = asyncio.create_task(self._refresh())
             else:
-                self._following = shared = _alone(self._refresh_after(running))
+                self._following = shared = asyncio.create_task(self._refresh_after(running))
         await asyncio.shield(shared)
 
     async def _refresh_after(self, running: asyncio.Task[None]) -> None:
@@ -198,11 +198,6 @@ class Configuration:
 
 
 _NAMES = ("config.yaml", "config.local.yaml")  # the second one wins
-
-
-def _alone(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start a task in a context of its own: it serves others than the request that is handled."""
-    return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
 
 
 _MAX_SIZE = 1 << 20  # bytes of one file
