@@ -5,19 +5,18 @@ python tests/acl/change_pairs.py --seed 1 --count 300 [--record FILE]
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import random
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 from flow_questions import WORDS, generated
+from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import binaries, serving
+from servers import serving
 
 from subtrie._cli.app import app
 
@@ -134,21 +133,5 @@ def judged(seed: int, count: int, folder: Path) -> Counter[str]:
     return counts
 
 
-def main() -> None:
-    """Generate pairs, and compare what the command says with what brokers do."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--record", type=Path, help="write the counts to this file")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        counts = judged(options.seed, options.count, Path(folder))
-    found = {"nats-server": next(iter(binaries())), "seed": options.seed, "differences": 0,
-             **dict(sorted(counts.items()))}  # fmt: skip
-    print(json.dumps(found, indent=2))
-    if options.record is not None:
-        options.record.write_text(json.dumps(found, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    judge_by_hand(__doc__, judged, 300)

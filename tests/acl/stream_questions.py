@@ -9,18 +9,17 @@ user's own connection tries the way, and the verdict is what arrives: no answer 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import tempfile
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import binaries, monitor, serving
+from servers import monitor, serving
 
 from subtrie._core import engine
 from subtrie._nats.jetstream_subjects import ADMIN, JETSTREAM_SUBJECTS
@@ -738,21 +737,5 @@ def judged(seed: int, count: int, folder: Path) -> Counter[str]:
     return counts
 
 
-def main() -> None:
-    """Generate questions, and compare the answers with a live broker's."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=2_000)
-    parser.add_argument("--record", type=Path, help="write the counts to this file")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        counts = judged(options.seed, options.count, Path(folder))
-    found = {"nats-server": next(iter(binaries())), "seed": options.seed, "differences": 0,
-             **dict(sorted(counts.items()))}  # fmt: skip
-    print(json.dumps(found, indent=2))
-    if options.record is not None:
-        options.record.write_text(json.dumps(found, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    judge_by_hand(__doc__, judged, 2_000)

@@ -8,18 +8,17 @@ by doing it: the user publishes, or subscribes in every way that its lists may a
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flow_questions import WORDS, generated
+from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import binaries, serving
+from servers import serving
 
 from subtrie._core import engine
 from subtrie.acl import Deployment
@@ -193,23 +192,13 @@ def _asked(rng: random.Random, deployment: dict[str, Any]) -> Iterator[tuple[str
         yield account, ".".join(tokens), rng.choice(["publish", "receive"])
 
 
-def main() -> None:
-    """Ask a live broker, and print how the answers compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--record", type=Path, help="write the counts to this file")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        counts, undetermined = judged(options.seed, options.count, Path(folder))
+def counted(seed: int, count: int, folder: Path) -> Counter[str]:
+    """Print why answers are not determined, and return the counts of answers by kind."""
+    counts, undetermined = judged(seed, count, folder)
     for reason, number in Counter(undetermined).most_common():
         print(number, reason)
-    found = {"nats-server": next(iter(binaries())), "seed": options.seed, "differences": 0,
-             **dict(sorted(counts.items()))}  # fmt: skip
-    print(json.dumps(found, indent=2))
-    if options.record is not None:
-        options.record.write_text(json.dumps(found, indent=2) + "\n")
+    return counts
 
 
 if __name__ == "__main__":
-    main()
+    judge_by_hand(__doc__, counted, 10_000)
