@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from ._partial.partial import Partial, by_buckets
+from ._partial.partial import TOGETHER, Partial, by_buckets
 from ._partial.rows import rows_in
 from ._schema import arrow_schema
 from ._tables.traffic import TABLE_ROWS
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: The most rows of a head: subscriptions, connections and restarts, about 500 bytes each.
 MAX_HEAD = 5_000_000
-#: The rows of a partial that become rows of tables at once.
-_AT_ONCE = 100_000
 
 
 class _Place(NamedTuple):
@@ -116,7 +114,7 @@ class HeldPartial:
 
     def buckets(self) -> Iterator[Partial]:
         """Take the partials of some buckets at a time."""
-        if not self._spilled and self._held.summed + self._held.held <= _AT_ONCE:
+        if not self._spilled and self._held.summed + self._held.held <= TOGETHER:
             yield self._held
             return
         if self._spilled:

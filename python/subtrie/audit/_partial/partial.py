@@ -27,7 +27,7 @@ Numbered = tuple["pa.Table", "pa.Table", "pa.RecordBatch", "pa.RecordBatch"]
 SUM_BYTES, ROW_BYTES = 110, 500
 #: The rows of several buckets that are added up together: about 1 KB each, as they become rows of
 #: tables. More of them need fewer calls.
-_TOGETHER = 100_000
+TOGETHER = 100_000
 
 
 class Partial:
@@ -66,9 +66,7 @@ class Partial:
         for kind, parts in other._listed.items():
             for part in parts:
                 self.add_list(kind, part)
-        for kind, _, table in other._summed():
-            for batch in table.to_batches():
-                self._add_summed(kind, batch)
+        self._sum(other._summed())
 
     def take_sums(self, sums: Any) -> None:
         """Add the sums of a task, which begin again."""
@@ -131,9 +129,8 @@ class Partial:
             self._sums = native().TrafficSums(buckets=BUCKETS)
         return self._sums
 
-    def _sum(self) -> None:
-        """Add the messages and deliveries that are in buckets to the sums."""
-        pieces, self._pieces = self._pieces, []
+    def _sum(self, pieces: Iterable[Piece]) -> None:
+        """Add messages and deliveries to the sums."""
         for kind, _, table in pieces:
             for batch in table.to_batches():
                 self._add_summed(kind, batch)
@@ -142,7 +139,8 @@ class Partial:
 
     def numbered(self) -> Numbered | None:
         """Take messages and deliveries by the number of their subject; none without both."""
-        self._sum()
+        pieces, self._pieces = self._pieces, []
+        self._sum(pieces)
         return None if self._sums is None else take_numbered(self._sums)
 
     def table(self, kind: str) -> pa.Table:
@@ -183,11 +181,10 @@ class Partial:
                     for batch in rows.to_batches()
                 ]
                 rows = pa.Table.from_batches(batches, rows.schema)
-            if kind not in SUMMED:
+            if kind in SUMMED:
+                found._sum([(kind, IN_HEAD, rows)])
+            else:
                 found.add_list(kind, rows)
-                continue
-            for batch in rows.to_batches():
-                found._add_summed(kind, batch)
         return found
 
     def _summed(self) -> Iterator[Piece]:
@@ -243,7 +240,7 @@ def by_buckets(rows: Iterable[tuple[str, int, int, Any]]) -> Iterator[Partial]:
     """
     current, found, held = None, Partial(), 0
     for kind, bucket, count, data in rows:
-        if bucket != current and held >= _TOGETHER:
+        if bucket != current and held >= TOGETHER:
             yield found
             found, held = Partial(), 0
         current = bucket
