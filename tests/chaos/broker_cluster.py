@@ -49,11 +49,15 @@ class BrokerCluster:
         return ",".join(f"nats://127.0.0.1:{proxy.port}" for proxy in self.clients)
 
     async def __aenter__(self) -> BrokerCluster:
-        for proxy in (*self.clients, *self.between):
-            await proxy.start()
-        for number in range(self.count):
-            await self.start(number)
-        await self._wait_for(self._is_whole)
+        try:
+            for proxy in (*self.clients, *self.between):
+                await proxy.start()
+            for number in range(self.count):
+                await self.start(number)
+            await self._wait_for(self._is_whole)
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
