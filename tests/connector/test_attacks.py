@@ -14,9 +14,9 @@ from subtrie.connector import (
     HTTPError,
     RequestTimeout,
     _control,
-    _endpoint,
     _runner,
     _server,
+    _threads,
 )
 from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._fragments import Reassembler
@@ -465,7 +465,7 @@ async def test_a_large_typed_body_is_decoded_off_the_loop(make, monkeypatch, pla
     shop.endpoints[0].bind = arguments.binder()
 
     async with shop, web:
-        for count, moves in ((10, False), (_endpoint.LARGE_BODY, True)):
+        for count, moves in ((10, False), (_threads.LARGE_BODY, True)):
             threads.clear()
             body = {"items": [1] * count}
             made = await web.request("POST", f"https://{HOST}/", json=body, timeout=60)
@@ -475,6 +475,32 @@ async def test_a_large_typed_body_is_decoded_off_the_loop(make, monkeypatch, pla
                 assert threads[1] == threading.get_ident(), "the handler runs on the loop"
         with pytest.raises(HTTPError) as caught:
             await web.request(
-                "POST", f"https://{HOST}/", json={"items": ["x"] * _endpoint.LARGE_BODY}
+                "POST", f"https://{HOST}/", json={"items": ["x"] * _threads.LARGE_BODY}
             )
         assert caught.value.status == 400
+
+
+async def test_a_large_typed_response_is_decoded_off_the_loop(make, monkeypatch):
+    shop, web = make(HOST, max_body=1 << 20), make("web.example", max_body=1 << 20)
+    client = Client(HOST)
+
+    @shop.endpoint("GET", "/")
+    async def items(count: int, bad: bool = False) -> list:
+        return (["x"] if bad else [1]) * count
+
+    @client.call("GET", "/")
+    async def numbers(count: int, bad: bool = False) -> list[int]: ...
+
+    threads: list[int] = []
+    read = numbers._result.read
+    monkeypatch.setattr(
+        numbers._result, "read", lambda each: (threads.append(threading.get_ident()), read(each))[1]
+    )
+    async with shop, web:
+        for count, moves in ((10, False), (_threads.LARGE_BODY, True)):
+            threads.clear()
+            assert await numbers(web, count) == [1] * count
+            assert (threads[0] != threading.get_ident()) == moves
+        with pytest.raises(HTTPError) as caught:
+            await numbers(web, _threads.LARGE_BODY, bad=True)
+        assert caught.value.status == 502

@@ -28,7 +28,7 @@ from ._message import Request, Response
 from ._metrics import EndpointLabels
 from ._results import Result, awaited, named_response, to_response
 from ._runtime import Runtime
-from ._threads import run_in_thread
+from ._threads import LARGE_BODY, run_in_thread
 from ._transport import Registration
 from ._type_hints import enclosing_names, type_hints
 
@@ -38,11 +38,6 @@ _REFUSED_IN_QUEUE = {
     "queue-wildcard": re.compile(r"[*>]"),
     "queue-character": re.compile(r"[^A-Za-z0-9._-]"),
 }
-
-
-#: Bytes of a body beyond which its arguments are made in a thread. Less takes more requests through
-#: a thread, which costs 50 us or more; of more bytes other requests wait for tens of milliseconds.
-LARGE_BODY = 1 << 16
 
 
 class _Own(enum.Enum):

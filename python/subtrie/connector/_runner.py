@@ -19,13 +19,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .._core import control_headers
-from ._endpoint import LARGE_BODY, Endpoint
+from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
 from ._middleware import Middleware, around
 from ._records import MAX_REFUSALS, REFUSAL_PERIOD, RecordRate
 from ._runtime import Runtime
+from ._threads import LARGE_BODY
 from ._timers import Deadline
 from ._tracing import NO_SPAN, Span, server_span, trace_of
 from ._transport import Transport

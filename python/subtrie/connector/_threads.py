@@ -14,6 +14,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+#: Bytes of a body beyond which its values are made in a thread. Less takes more messages through a
+#: thread, which costs 50 us or more; of more bytes others wait for tens of milliseconds.
+LARGE_BODY = 1 << 16
 MAX_THREADS = 64  # of plain functions that run at once, and of those in excess by other sources
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from .. import microbus
@@ -12,6 +13,7 @@ from ._arguments import Arguments
 from ._connector import Connector
 from ._errors import HTTPError
 from ._results import Result
+from ._threads import LARGE_BODY, run_in_thread
 from ._type_hints import enclosing_names, type_hints
 
 P = ParamSpec("P")
@@ -64,7 +66,7 @@ class Call(Generic[P, R]):
         return limited
 
     async def __call__(self, connector: Connector, /, *positional: P.args, **named: P.kwargs) -> R:
-        """Send the request, and return the converted response.
+        """Send the request, and return the converted response, a large one converted in a thread.
 
         Args:
             connector: The connector that sends it.
@@ -87,6 +89,9 @@ class Call(Generic[P, R]):
         response = await connector.request(
             self.method, self.url, params=params, timeout=timeout, source=self._source, **body
         )
+        if len(response.body) > LARGE_BODY:
+            read = partial(self._result.read, response)
+            return cast(R, await run_in_thread(self.host, read))
         return cast(R, self._result.read(response))
 
     def __repr__(self) -> str:
