@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 from urllib.parse import urlsplit
 
 REFUSED = re.compile(
@@ -14,14 +15,24 @@ REFUSED = re.compile(
 
 
 class RawClient:
-    """One connection. Every question ends in a PING, so no answer depends on timing."""
+    """One connection. Every question ends in a PING, so no answer depends on timing.
 
-    def __init__(self, url: str, **options: object) -> None:
+    Args:
+        url: the address.
+        tls: the context of TLS; None for a connection without.
+        options: the fields of CONNECT.
+    """
+
+    def __init__(self, url: str, *, tls: ssl.SSLContext | None = None, **options: object) -> None:
         address = urlsplit(url)
         self._socket = socket.create_connection((address.hostname, address.port), timeout=20)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self._socket.makefile("rb")
         info = json.loads(self._file.readline()[5:])
+        if tls is not None:
+            self._file.close()
+            self._socket = tls.wrap_socket(self._socket, server_hostname=address.hostname)
+            self._file = self._socket.makefile("rb")
         sign = options.pop("sign", None)
         if sign is not None:
             options["sig"] = sign(info["nonce"])

@@ -365,15 +365,13 @@ def test_one_user_is_not_concerned_by_the_connection_types_of_another(site):
 def test_an_open_broker_was_compared_as_one_that_grants_nothing(site):
     (site / "open.conf").write_text("port: 4222\n")
     (site / "one.conf").write_text("authorization { user: a, password: hidden-word }\n")
-    for old, new in (("open.conf", "old.conf"), ("old.conf", "open.conf"),
-                     ("open.conf", "one.conf"), ("one.conf", "open.conf")):  # fmt: skip
-        done = run(old, new)
-        assert done.exit_code == 2
-        assert "users of open.conf, which has no authorization: any connection may" in done.output
+    for closed in ("old.conf", "one.conf"):
+        done = run(closed, "open.conf")
+        assert done.exit_code in (1, 2)
+        assert "anyone:\n+ publish >" in done.output
+        assert "anyone:\n- publish >" in run("open.conf", closed).output
     (site / "new.conf").write_text("port: 4333\n")
-    done = run("open.conf", "new.conf")
-    assert done.exit_code == 2
-    assert done.output.count("has no authorization") == 2
+    assert run("open.conf", "new.conf").output == "✓ no difference\n"
 
 
 @pytest.mark.requirement("A81")

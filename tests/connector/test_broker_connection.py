@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 import nkeys
 import pytest
 
+from certificates import Authority
 from patience import until, wait_until
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker import session, shared
 from subtrie.connector._broker.servers import Server, ServerPool, waits
 from subtrie.connector._credentials import Credentials
 
-from .certificates import Authority
 from .nats_server import NatsServer
 
 

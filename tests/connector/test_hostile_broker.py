@@ -9,6 +9,7 @@ import ssl
 
 import pytest
 
+from certificates import Authority
 from patience import until
 from subtrie import WireError, engine
 from subtrie.connector._broker import connection as broker_connection
@@ -16,7 +17,6 @@ from subtrie.connector._broker import server_info, session
 from subtrie.connector._broker.server_info import InfoRefused, ServerInfo
 from subtrie.connector._broker.servers import Pauses, Server, ServerPool
 
-from .certificates import Authority
 from .hostile_broker import HostileBroker
 from .test_broker_connection import connected
 

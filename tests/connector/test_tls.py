@@ -10,6 +10,7 @@ import socket
 
 import pytest
 
+from certificates import Authority
 from patience import until
 from subtrie import BusError
 from subtrie.connector import Connector
@@ -17,7 +18,6 @@ from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._credentials import load_credentials
 
-from .certificates import Authority
 from .nats_server import NatsServer
 
 HOST = "shop.example"

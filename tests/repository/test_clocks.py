@@ -40,7 +40,7 @@ ALLOWED = {
     "chaos/broker_cluster.py": RECORD,
     "chaos/world.py": RECORD,
     "cluster/driver.py": RECORD,
-    "connector/certificates.py": DATE,
+    "certificates.py": DATE,
     "connector/test_ack_timer.py::test_the_timer_starts_again_if_the_loop_was_blocked": LEAST,
     "connector/test_config_sources.py::test_replicas_of_the_configurator_share_the_latest_"
     "values": DATE,

@@ -35,9 +35,6 @@ from .permission_files import (
 )
 from .stream import console, printable
 
-#: Why a connection without credentials is a user, of a broker without authorization.
-NO_AUTHORIZATION = "no-authorization"
-
 
 @click.command()
 @click.argument("files", metavar="[OLD] NEW", nargs=-1, type=SOURCE, required=True)
@@ -116,7 +113,9 @@ def _compare(
     """
     try:
         (old_users, new_users), unseen = _compared((base, new), selection)
-        if not (every_user or unseen) and len(old_users) == len(new_users) == 1:
+        both = {**old_users, **new_users}
+        opened = len(both) > 1 and any(each.anonymous for each in both.values())
+        if not (every_user or unseen or opened) and len(old_users) == len(new_users) == 1:
             if not of_policy:
                 unseen += _renamed(*old_users.items(), *new_users.items())
             old_users, new_users = _alone(old_users), _alone(new_users)
@@ -176,11 +175,6 @@ def _compared(
             if not each.determined:
                 part = f"permissions of {name or file}, decided by {each.decided_by}"
                 unseen[name] = Uncompared(part, "not seen", user=name, place=each.place)
-            elif each.anonymous == NO_AUTHORIZATION:
-                part = (
-                    f"users of {file}, which has no authorization: any connection may do everything"
-                )
-                unseen[f"{name} of {file}"] = Uncompared(part, "not seen")
     known = [{name: each for name, each in users.items() if name not in unseen} for users in sides]
     return known, list(unseen.values())
 

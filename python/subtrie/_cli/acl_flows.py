@@ -167,7 +167,8 @@ def _rows(deployment: Deployment, file: str) -> Iterator[Finding]:
     for name, user in deployment.users.items():
         if user.anonymous:
             sent, taken = (extent(user, verb) for verb in ("publish", "subscribe"))
-            who = f"a connection without credentials is {name}"
+            certified = "with a certificate and " if user._certified else ""
+            who = f"a connection {certified}without credentials is {name}"
             level = _LEVELS.get(user.anonymous, "note")
             message = f"{who}: it may publish {sent} and subscribe to {taken}"
             yield Finding.at(file, user.anonymous, level, message)

@@ -14,7 +14,10 @@ _REASONS = {
 
 def anonymity(permissions: Permissions) -> str | None:
     """Return why a connection without credentials is this user; None if it is not."""
-    return _REASONS.get(permissions.anonymous)
+    reason = _REASONS.get(permissions.anonymous)
+    if reason is not None and permissions._certified:
+        return reason.replace("connection", "connection with a certificate")
+    return reason
 
 
 def with_reason(decision: Decision, permissions: Permissions) -> Decision:

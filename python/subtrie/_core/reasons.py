@@ -309,7 +309,7 @@ LOADING: dict[str, Reason] = {
     "store-files": Reason("the folder holds more JWTs than are read", "give one account's folder"),
     "operator-mode": Reason(
         "the broker is in operator mode: its users are not in the configuration",
-        "give the user's .creds file or JWT",
+        "give the user's .creds file or JWT, or a folder of JWTs as nsc keeps them",
     ),
     "conf-yaml": Reason(
         "YAML, such as Helm values or a ConfigMap, is not a configuration of nats-server",

@@ -13,11 +13,13 @@ from ._subject_transform import MAX_OUTCOMES, SubjectTransform
 #: The subjects by which JetStream is managed.
 JETSTREAM_API = "$JS.API.>"
 
+_WILD = frozenset("*>")
+
 _MARK = re.compile(r"\$([1-9][0-9]*)|\{\{ *wildcard\( *([1-9][0-9]*) *\) *\}\}", re.IGNORECASE)
 
 
 class UnknownOrder(Exception):
-    """An import with several wildcards, of which the input does not tell the order."""
+    """An import of which it is not known how it renames subjects: the message says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,6 +117,17 @@ class Import:
     ordered: bool = True
     file: str | None = None
 
+    @property
+    def made_up(self) -> bool:
+        """True if a stream of one subject is renamed to a pattern: the broker takes it as text."""
+        return (
+            self.kind == "stream"
+            and (
+                pattern_of(self.local) != self.local or not _WILD.isdisjoint(self.local.split("."))
+            )
+            and _WILD.isdisjoint(pattern_of(self.subject).split("."))
+        )
+
     def arriving(self, subject: str) -> str | None:
         """Return the subject of a message at the other end; None if the import does not match.
 
@@ -126,9 +139,12 @@ class Import:
         source, target = self.subject, self.local
         if self.kind == "service":
             source, target = target, source
+        if self.made_up and subject == source:
+            raise UnknownOrder(f"the import of {source} to {target} has no wildcard to put there")
         text = transformed(source, target, subject)
         if text is not None and not self.ordered:
-            raise UnknownOrder
+            several = "has several wildcards, whose order the broker does not tell"
+            raise UnknownOrder(f"an import on the way {several}")
         return text
 
 

@@ -142,9 +142,8 @@ def delivery(
     except _TooMany:
         message = f"mappings have more than {MAX_COURSES} possible results"
         return Delivery((), message, False)
-    except UnknownOrder:
-        message = "an import on the way has several wildcards, whose order the broker does not tell"
-        return Delivery((), message, False)
+    except UnknownOrder as error:
+        return Delivery((), str(error), False)
     if len(results) > 1:
         possible = tuple(sorted(results))
         return Delivery((), "the order or the weights of mappings decide", False, possible)

@@ -83,13 +83,15 @@ def _anonymous(permissions: RuleSets) -> Iterator[Finding]:
     if not permissions.anonymous:
         return
     sent, taken = (extent(permissions, verb) for verb in VERBS)
+    who = "connection with a certificate" if permissions._certified else "connection"
     if permissions.anonymous == "no-authorization":
-        message = f"no authorization: every connection may publish {sent} and subscribe to {taken}"
+        message = f"no authorization: every {who} may publish {sent} and subscribe to {taken}"
     else:
-        who = "a connection without credentials is this user"
-        message = f"{who}: it may publish {sent} and subscribe to {taken}"
+        message = f"a {who} without credentials is this user"
+        message += f": it may publish {sent} and subscribe to {taken}"
     everything = any(">" in permissions.lists(verb)[0] for verb in VERBS)
-    yield Finding(permissions.anonymous, "error" if everything else "warning", message)
+    serious = everything and not permissions._certified
+    yield Finding(permissions.anonymous, "error" if serious else "warning", message)
 
 
 def _unmatchable(permissions: RuleSets) -> Iterator[Finding]:

@@ -93,7 +93,8 @@ class Reach:
             for each in (*account.imports, *account.implied):
                 ends = (each.account, account.name)
                 here, there = ends if each.kind == "stream" else ends[::-1]
-                step = Step(f"{each.kind} {here} → {there}", Renaming.of_import(each), each.ordered)
+                ordered = each.ordered and not each.made_up
+                step = Step(f"{each.kind} {here} → {there}", Renaming.of_import(each), ordered)
                 self._taken.setdefault((each.account, each.kind), []).append((account, each, step))
                 if each.kind == "service":
                     self._services[account.name].append((each, step))

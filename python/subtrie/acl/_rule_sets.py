@@ -20,6 +20,7 @@ class RuleSets:
     """The state of ``Permissions``; see there."""
 
     __slots__ = (
+        "_certified",
         "allow_responses",
         "anonymous",
         "decided_by",
@@ -79,6 +80,8 @@ class RuleSets:
         #: Why a connection without credentials is this user: ``no-authorization`` of the broker, or
         #: ``no-auth-user``; empty if it is not.
         self.anonymous = ""
+        #: True if every connection needs a certificate.
+        self._certified = False
         #: Entries of a JWT that load and match nothing: (list, entry).
         self.unmatchable: tuple[tuple[str, str], ...] = ()
         #: Where each entry was read: (list, entry) to (file, line, column).

@@ -28,6 +28,7 @@ from .connections import (
     OTHER_USERS,
     USERS_NOT_GIVEN,
     listener_logins,
+    needs_certificate,
     no_auth_users,
     system_account_alone,
 )
@@ -156,9 +157,11 @@ def _users(values: dict[str, Node]) -> list[_ConfigUser]:
         if each.name in seen:
             raise file_error("user-twice", each.name, each.node.file, each.node.line)
         seen.add(each.name)
-        if callout is not None and each.name not in callout.exempt:
+        if callout is not None and callout.decides_about(each):
             each.permissions.determined = False
             each.permissions.decided_by = _decider(callout)
+        elif callout is not None and (each.account or _GLOBAL) == callout.account:
+            each.permissions.deny_callout()
     for operator in OPERATORS.intersection(values):
         if "accounts" in values or users:
             _mixed(values[operator])
@@ -170,17 +173,18 @@ def _not_listed(
     values: dict[str, Node], users: list[_Listed], callout: _Callout | None
 ) -> list[_ConfigUser]:
     """The users that the broker has beside those that the configuration lists."""
+    without, certified = no_auth_users(values), needs_certificate(values)
+    for each in users:
+        if each.name in without and (callout is None or not callout.decides_about(each)):
+            each.permissions.anonymous = NO_AUTH_USER
+            each.permissions.certified = certified
     if OPERATORS.intersection(values) or callout is not None:
         who = USERS_NOT_GIVEN if callout is None else _decider(callout)
         unknown = LoadedPermissions.undetermined(who)
         return [_ConfigUser(OTHER_USERS, None, unknown)]
     found = []
-    without = no_auth_users(values)
-    for each in users:
-        if each.name in without:
-            each.permissions.anonymous = NO_AUTH_USER
     if not users or (not without and system_account_alone(values, _account_names(values))):
-        everything = LoadedPermissions(anonymous=NO_AUTHORIZATION)
+        everything = LoadedPermissions(anonymous=NO_AUTHORIZATION, certified=certified)
         found.append(_ConfigUser(ANYONE, None, everything))
     for name, node in listener_logins(values):
         if name not in [each.name for each in users]:
@@ -214,10 +218,23 @@ def _no_auth_user(values: dict[str, Node], users: list[_Listed], single: bool) -
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Callout:
-    """An authorization callout, which decides about all users but those exempt from it."""
+    """An authorization callout.
+
+    Attributes:
+        account: the account of those that answer it.
+        exempt: the users about whom it does not decide.
+        accounts: the accounts about whose users it decides, beside ``$G``; None for all.
+    """
 
     account: str
     exempt: frozenset[str]
+    accounts: frozenset[str] | None
+
+    def decides_about(self, user: _ConfigUser) -> bool:
+        """Return True if it decides about a user, whatever the configuration says."""
+        here = user.account or _GLOBAL
+        delegated = self.accounts is None or here == _GLOBAL or here in self.accounts
+        return delegated and user.name not in self.exempt
 
 
 def _authorization(node: Node) -> tuple[list[_Listed], _Callout | None]:
@@ -262,7 +279,9 @@ def _callout(node: Node) -> _Callout:
     exempt = frozenset(each.value for each in found["users"].value)
     if not exempt:
         raise file_error("callout", "auth_callout", node.file, node.line)
-    return _Callout(str(found["account"].value) if "account" in found else _GLOBAL, exempt)
+    listed = [str(each.value) for each in found["accounts"].value] if "accounts" in found else []
+    account = str(found["account"].value) if "account" in found else _GLOBAL
+    return _Callout(account, exempt, frozenset(listed) if listed else None)
 
 
 def _public_key(node: Node, prefix: int, key: str) -> None:

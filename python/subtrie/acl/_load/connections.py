@@ -53,6 +53,18 @@ def system_account_alone(values: Mapping[str, Node], accounts: Sequence[str]) ->
     return "authorization" not in values and list(accounts) == [system]
 
 
+def needs_certificate(values: Mapping[str, Node]) -> bool:
+    """Return True if every connection must have a certificate.
+
+    Clients of WebSocket and MQTT come by listeners with rules of their own.
+    """
+    tls = _fields(values.get("tls"))
+    checked = any(tls[key].value is True for key in ("verify", "verify_and_map") if key in tls)
+    plain = values.get("allow_non_tls")
+    other = any(name in values for name in _LISTENERS)
+    return checked and not other and (plain is None or plain.value is not True)
+
+
 def listener_logins(values: Mapping[str, Node]) -> Iterator[tuple[str, Node]]:
     """Yield the user, or ``token``, of listeners with a login of their own, which is one of $G."""
     for name in _LISTENERS:

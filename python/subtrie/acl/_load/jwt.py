@@ -79,6 +79,26 @@ def _permissions_of(
         check_signature(account_jwt, account, set(trusted), path)
     if is_revoked(claims, account, path):
         raise file_error("jwt-revoked", claims.get("name") or claims["sub"], path)
+    external = array_claim(
+        object_claim(account["nats"].get("authorization"), "authorization", path).get("auth_users"),
+        "authorization.auth_users", path,
+    )  # fmt: skip
+    if external and claims["sub"] not in external:
+        return LoadedPermissions.undetermined("the authorization callout of the account")
+    given = _granted(claims, account, scopes, own, path)
+    if external and given.determined:
+        given.deny_callout()
+    return given
+
+
+def _granted(
+    claims: dict[str, Any],
+    account: dict[str, Any],
+    scopes: dict[str, Any],
+    own: LoadedPermissions | None,
+    path: Path,
+) -> LoadedPermissions:
+    """The lists that a user has by its own lists, by a scoped signing key, or by its account."""
     scope = scopes.get(claims["iss"])
     if scope is None:
         return own or _granted_by_account(account["nats"].get("default_permissions"), path)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..._core import engine
 from ..._findings.finding import Place
 from ..._nats.jwt import Validity
 from .._account import Account
 from .._response_limit import ResponseLimit
+
+#: The subject that asks an authorization callout.
+CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
 
 
 @dataclasses.dataclass(slots=True)
@@ -26,6 +30,8 @@ class LoadedPermissions:
     decided_by: str = ""
     #: Why a connection without credentials is this user; empty if it is not.
     anonymous: str = ""
+    #: True if the broker admits only connections with a certificate.
+    certified: bool = False
     #: Entries that load and match nothing: (list, entry).
     unmatchable: tuple[tuple[str, str], ...] = ()
     #: Where each entry was read, by (list, entry).
@@ -34,6 +40,12 @@ class LoadedPermissions:
     place: Place | None = None
     #: The time in which the token is good.
     validity: Validity = dataclasses.field(default_factory=Validity)
+
+    def deny_callout(self) -> None:
+        """Deny what asks an authorization callout, as a broker does to users of its account."""
+        allow = self.publish_allow
+        if allow is None or any(engine.matches(each, CALLOUT_SUBJECT) for each in allow):
+            self.publish_deny = (*self.publish_deny, CALLOUT_SUBJECT)
 
     @classmethod
     def undetermined(cls, decided_by: str = "") -> LoadedPermissions:
