@@ -172,8 +172,7 @@ def run_here(log: Path) -> dict:
 
 def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
-    from subtrie.audit._readers.log_division import divide
-    from subtrie.audit._readers.log_reader import whole_logs
+    from subtrie.audit._readers.log_reader import divide, whole_logs
     from subtrie.spark import audit
     from subtrie.spark._sessions.local_session import local_session
 

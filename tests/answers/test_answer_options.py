@@ -14,7 +14,7 @@ from subtrie._cli.audit_answers import exit_code
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
 from subtrie.audit._results.verdict import failing
 from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_record import run_record
+from subtrie.audit._runs.run_writer import run_record
 from subtrie.spark import Audit, open_audit, verdict
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"

@@ -15,8 +15,7 @@ import pytest
 
 from subtrie.audit._answers.folding import fold
 from subtrie.audit._readers.capture_events import capture_events
-from subtrie.audit._readers.log_division import divide
-from subtrie.audit._readers.log_reader import whole_logs
+from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._readers.payload_heads import heads_in, heads_of_capture
 from subtrie.spark import Questions, audit
 from subtrie.wire.capture import Writer

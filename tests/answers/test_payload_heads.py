@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from subtrie.audit import Questions, audit
-from subtrie.audit._readers.log_division import divide
-from subtrie.audit._readers.log_reader import whole_logs
+from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._readers.payload_heads import heads_in
 
 CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"

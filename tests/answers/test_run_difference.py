@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from subtrie._cli.report_diff import diff
 from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_record import run_record
+from subtrie.audit._runs.run_writer import run_record
 from subtrie.spark import open_audit, run_difference
 
 

@@ -11,8 +11,7 @@ import pytest
 from plain_tables import audit as plain_audit
 from window_oracle import judge
 
-from subtrie.audit._readers.log_division import divide
-from subtrie.audit._readers.log_reader import whole_logs
+from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.spark import TABLES, audit
 
 

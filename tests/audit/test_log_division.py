@@ -9,8 +9,7 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
-from subtrie.audit._readers.log_division import divide
-from subtrie.audit._readers.log_reader import LogRange, native, read_range, whole_logs
+from subtrie.audit._readers.log_reader import LogRange, divide, native, read_range, whole_logs
 
 
 def state_before(data: bytes, target: int, *, skim: int | None) -> tuple[int, bytes] | None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from subtrie import microbus
-from subtrie.audit._tables.hottest import HOTTEST, hottest
+from subtrie.audit._tables.by_subject import HOTTEST, hottest
 from subtrie.spark import _message_rows as message_rows
 from subtrie.spark import _table_jobs as table_jobs
 from subtrie.spark import audit, events

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from subtrie.audit import Questions, Run, audit, load_code, load_rules, partials_of, table_of
+from subtrie.audit._here import MAX_HEAD, HeldPartial, SpillFile
 from subtrie.audit._partial.events import Reading
 from subtrie.audit._partial.partial import Partial
 from subtrie.audit._partial.parts import partials_of_part, plan
 from subtrie.audit._schema import TABLES
-from subtrie.audit._spill import MAX_HEAD, HeldPartial, SpillFile
 from subtrie.spark import OutputFolderError, audit_stream, open_audit
 from subtrie.spark import audit as audit_on_spark
 from synthetic_traffic import write_traffic
@@ -139,7 +139,7 @@ def test_a_disk_that_fills_during_a_spill_is_one_sentence(logs, tmp_path, monkey
 
 
 def test_a_head_beyond_its_bound_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr("subtrie.audit._spill.MAX_HEAD", 2)
+    monkeypatch.setattr("subtrie.audit._here.MAX_HEAD", 2)
     assert MAX_HEAD == 5_000_000
     partial = Partial()
     for count in range(3):

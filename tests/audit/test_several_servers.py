@@ -11,8 +11,7 @@ from local_run import read
 from trace_writer import Trace, random_trace
 
 from subtrie.audit._readers.growing_log import advance, empty_offset
-from subtrie.audit._readers.log_division import divide
-from subtrie.audit._readers.log_reader import read_range, whole_logs
+from subtrie.audit._readers.log_reader import divide, read_range, whole_logs
 from subtrie.spark import audit
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_record import run_record
+from subtrie.audit._runs.run_writer import run_record
 from subtrie.spark import TABLES
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

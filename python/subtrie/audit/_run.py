@@ -15,7 +15,7 @@ from ._runs.run_folder import (
     read_manifest,
     rows_of_table,
 )
-from ._runs.run_record import json_object
+from ._runs.run_writer import json_object
 from ._schema import TABLES
 
 if TYPE_CHECKING:

@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
+from ..audit._partial.kinds import PARTIAL_ROWS
 from ..audit._partial.partial import Partial, take_numbered
-from ..audit._partial.rows import PARTIAL_ROWS
 from ..audit._schema import arrow_schema
-from ..audit._tables.bucket import sums_by_subject
+from ..audit._tables.bucket import Subjects, sums_by_subject
+from ..audit._tables.by_subject import HOTTEST, NAMED, hot_rows, most_published, outside_rows
+from ..audit._tables.context import subscriptions_of
 from ..audit._tables.edges import edge_rows
-from ..audit._tables.hottest import HOTTEST, NAMED, hot_rows, most_published
-from ..audit._tables.outside import outside_rows
 from ..audit._tables.pattern_index import PatternIndex, index_files, open_index
 from ..audit._tables.rows import Rows, rows
-from ..audit._tables.subjects import Subjects
-from ..audit._tables.subscriptions import subscriptions_of
 from ..audit._tables.traffic import identity_rows, sorted_rows, unparseable_rows
 from ._columns import spark_schema
 from ._table_of_messages import narrowed

@@ -24,7 +24,7 @@ from ..audit._partial.selection import Chooser, Selection
 from ..audit._readers.payload_heads import check_logs
 from ..audit._run import Run
 from ..audit._runs.run_folder import RunFolder
-from ..audit._runs.run_record import run_record
+from ..audit._runs.run_writer import run_record
 from ..audit._schema import EVENTS, arrow_schema
 from ._message_rows import message_rows
 from ._partials import chosen, head_of, partials_of_frame, partials_of_parts

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..audit._here import micros
-from ..audit._partial.kinds import VERSION
+from ..audit._partial.kinds import PARTIAL_ROWS, VERSION
 from ..audit._partial.partial import Partial
-from ..audit._partial.rows import PARTIAL_ROWS
 from ..audit._readers.growing_log import files_there
 from ..audit._readers.log_files import resolve_path, shown_path
 from ..audit._runs.run_folder import (
@@ -28,7 +27,7 @@ from ..audit._runs.run_folder import (
     open_folder,
     stage_file,
 )
-from ..audit._runs.run_record import run_record
+from ..audit._runs.run_writer import run_record
 from ..audit._schema import arrow_schema
 from ..audit._slot_redaction import Redaction
 from ._columns import spark_schema

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any
 
 from ..audit._answers.questions import Questions
+from ..audit._partial.kinds import IN_HEAD, rows_in
 from ..audit._partial.partial import Partial, by_buckets
-from ..audit._partial.rows import IN_HEAD, rows_in
 from ..audit._runs.run_folder import RunFolder, table_bytes
 from ..audit._runs.run_writer import WRITTEN, Task, committed, table_writer
 from ..audit._tables.bucket import Bucket
+from ..audit._tables.by_subject import HOT
 from ..audit._tables.context import Context, Whole, context_of
-from ..audit._tables.hottest import HOT
 from ..audit._tables.pattern_index import (
     PatternIndex,
     mapped_file,

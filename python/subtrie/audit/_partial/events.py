@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .._readers.log_reader import native
 from .._schema import arrow_type
 from .event_counts import event_counts
-from .kinds import DAY, KINDS, complete
+from .kinds import BUCKETS, DAY, KINDS, complete
 from .partial import Partial
-from .rows import BUCKETS
 from .selection import Chooser
 
 if TYPE_CHECKING:

@@ -1,10 +1,17 @@
-"""The kinds of rows of a partial: their columns, keys and buckets."""
+"""The rows of a partial: their kinds, how they add up, and how they are moved.
+
+What is moved is one row for each kind and bucket. It holds the rows of the kind as the bytes of an
+Arrow stream, so its cost does not depend on their number. Rows about one subject are in one bucket,
+the same in every process.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._schema import arrow_schema
+from .._schema import arrow_schema, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,3 +139,138 @@ def complete(kind: str, table: pa.Table, subject: str = "subject") -> pa.Table:
         else:
             columns.append(pa.nulls(table.num_rows, field.type))
     return pa.table(columns, schema=schema)
+
+
+def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Sum the rows with equal keys: times by their least and greatest, numbers by their sum.
+
+    Cost: that of the columns that vary. Keys with one value, and numbers that are all 0 or null,
+    are neither compared nor added.
+    """
+    import pyarrow as pa
+
+    def how(name: str) -> str:
+        return "min" if name.startswith("first") else "max" if name.startswith("last") else "sum"
+
+    values = [name for name in rows.column_names if name not in keys]
+    constant = {name: value for name in rows.column_names if (value := _constant(rows[name]))}
+    constant = {name: value for name, value in constant.items()
+                if name in keys or not value.is_valid or value.as_py() == 0}  # fmt: skip
+    by = [name for name in keys if name not in constant] or list(keys[:1])
+    added = [name for name in values if name not in constant]
+    found = rows.group_by(by).aggregate([(name, how(name)) for name in added])
+    found = found.select([*by, *(f"{n}_{how(n)}" for n in added)]).rename_columns([*by, *added])
+    return pa.table(
+        {
+            name: found[name] if name in by or name in added
+            else pa.repeat(constant[name], found.num_rows)
+            for name in (*keys, *values)
+        }
+    )  # fmt: skip
+
+
+def _constant(column: pa.ChunkedArray) -> pa.Scalar | None:
+    """Return the value of a column of numbers or times that are all equal, or all null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count or not len(column):
+        return pa.scalar(None, column.type) if column.null_count == len(column) else None
+    if not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)):
+        return None
+    ends = pc.min_max(column)
+    return ends["min"] if ends["min"] == ends["max"] else None
+
+
+def filled(table: pa.Table, names: Sequence[str], counted: Sequence[str]) -> pa.Table:
+    """Return the columns in ``names``; a missing count is 0, any other missing value null."""
+    import pyarrow as pa
+
+    kinds: dict[str, Any] = {"window": "timestamp", "first": "timestamp", "last": "timestamp"}
+    columns = {}
+    for name in names:
+        if name in table.column_names:
+            columns[name] = table[name]
+        elif name in counted:
+            columns[name] = pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
+        else:
+            columns[name] = pa.nulls(table.num_rows, arrow_type(kinds.get(name, "string")))
+    return pa.table(columns)
+
+
+#: What is moved: the kind and the bucket of rows, their number, and their bytes.
+PARTIAL_ROWS: tuple[tuple[str, str], ...] = (
+    ("kind", "string"),
+    ("bucket", "int"),
+    ("rows", "bigint"),
+    ("data", "binary"),
+)
+#: The number of buckets: more of them need less memory at once, and more rows to move.
+BUCKETS = 64
+#: In place of the number of a bucket: the head.
+IN_HEAD = -1
+#: A kind, a bucket, and its rows.
+Piece = tuple[str, int, "pa.Table"]
+
+
+def bucket_rows(pieces: Iterable[Piece]) -> pa.RecordBatch:
+    """Return rows of kinds and buckets as ``PARTIAL_ROWS``."""
+    import pyarrow as pa
+
+    kinds, buckets, tables = list(zip(*pieces, strict=True)) or [(), (), ()]
+    columns = {
+        "kind": pa.array(kinds, pa.string()),
+        "bucket": pa.array(buckets, pa.int32()),
+        "rows": pa.array([table.num_rows for table in tables], pa.int64()),
+        "data": pa.array([stream_bytes(table) for table in tables], pa.binary()),
+    }
+    return pa.record_batch(columns, schema=arrow_schema(PARTIAL_ROWS))
+
+
+def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, int, int, Any]]:
+    """Yield kind, bucket, number and bytes of the rows in each of ``PARTIAL_ROWS``."""
+    for batch in batches:
+        columns = (batch.column(name) for name, _ in PARTIAL_ROWS)
+        for kind, bucket, count, data in zip(*columns, strict=True):
+            yield kind.as_py(), bucket.as_py(), count.as_py(), data.as_buffer()
+
+
+def stream_bytes(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def batches_of(data: Any) -> pa.RecordBatchReader:
+    """Open the bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False))
+
+
+def in_buckets(kind: str, table: pa.Table) -> Iterator[Piece]:
+    """Yield the rows of each bucket."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not table.num_rows:
+        return
+    by = KINDS[kind].bucketed_by
+    if by is None:
+        yield kind, IN_HEAD, table
+        return
+    coded = table[by].combine_chunks().dictionary_encode()
+    hashes = [zlib.crc32((text or "").encode()) % BUCKETS for text in coded.dictionary.to_pylist()]
+    of_text = pa.array(hashes, pa.int32()).take(coded.indices)
+    buckets = of_text.fill_null(0).to_numpy(zero_copy_only=False)
+    order = np.argsort(buckets, kind="stable")
+    sorted_rows = table.take(pa.array(order))
+    numbers, starts = np.unique(buckets[order], return_index=True)
+    for number, start, end in zip(numbers, starts, [*starts[1:], len(order)], strict=True):
+        yield kind, int(number), sorted_rows.slice(int(start), int(end - start))

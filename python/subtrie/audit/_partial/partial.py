@@ -12,9 +12,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .._readers.log_reader import native
-from .add_up import add_up
-from .kinds import KINDS, SUMMED, complete, kind_schema
-from .rows import BUCKETS, IN_HEAD, Piece, batches_of, bucket_rows, in_buckets, rows_in
+from .kinds import (
+    BUCKETS,
+    IN_HEAD,
+    KINDS,
+    SUMMED,
+    Piece,
+    add_up,
+    batches_of,
+    bucket_rows,
+    complete,
+    in_buckets,
+    kind_schema,
+    rows_in,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

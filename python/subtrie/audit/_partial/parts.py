@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._readers.capture_events import capture_events
 from .._readers.file_source import to_batches
-from .._readers.log_division import divide
 from .._readers.log_files import input_digest, input_files, input_kind, log_size, resolve_path
-from .._readers.log_reader import SPLIT_BYTES, LogRange, read_range, whole_logs
+from .._readers.log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
 from .._readers.payload_heads import HEADS, Blocks, heads_in, heads_of_capture
 from .._readers.snapshot_events import snapshot_events
 from .._schema import EVENTS, arrow_schema

@@ -1,13 +1,16 @@
-"""The tables of a run: rows added up and written, then committed."""
+"""The tables of a run: rows added up and written, then committed, with the row about the run."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
-from .._partial.rows import batches_of, stream_bytes
+from .._partial.kinds import batches_of, stream_bytes
+from .._schema import TABLES_VERSION
 from .._tables.context import LINES, Context, Whole
 from .._tables.merge import merged
 from .._tables.traffic import SUMS, TOTALS
@@ -117,3 +120,41 @@ def committed(
     counters |= {name: counts.get(name, 0) for name in ("published", "unsettled")}
     folder.commit([*files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary
+
+
+def run_record(
+    digest: Callable[[], str] | None, options: Mapping[str, Any], counters: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the row of a run.
+
+    Args:
+        digest: Returns the digest of the inputs; None for a table of events.
+        options: The options that have an effect on the result.
+        counters: The counts of lines and windows.
+    """
+    from ... import __version__
+
+    row = {
+        "schema": TABLES_VERSION,
+        "input_digest": None if digest is None else digest(),
+        "version": __version__,
+        "options": json.dumps(options, sort_keys=True),
+        "counters": json.dumps(counters, sort_keys=True),
+    }
+    run = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+    return {"run": run, **row}
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in a column of a run.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("the row of the run has a text that is not a JSON object")
+    return found

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._answers.folding import HEAD, fold
 from .._answers.rule_table import NO_RULE, NO_RULES, Rule
 from .._identity import is_host
-from .bucket import Bucket
-from .subjects import Subjects
+from .bucket import Bucket, Subjects
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._partial.add_up import add_up, filled
+from .._partial.kinds import add_up, filled
+from .bucket import Subjects
 from .rows import Rows, rows
-from .subjects import Subjects
 
 if TYPE_CHECKING:
     import pyarrow as pa

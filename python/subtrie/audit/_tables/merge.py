@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
-from .hottest import HOT, hottest
-from .outside import OUTSIDE, outside_tables
+from .by_subject import HOT, OUTSIDE, hottest, outside_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

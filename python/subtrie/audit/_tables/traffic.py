@@ -11,18 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .._identity import is_host
-from .._partial.add_up import add_up, filled
-from .._partial.rows import stream_bytes
+from .._partial.kinds import add_up, filled, stream_bytes
 from .._schema import TABLE_KEYS, arrow_schema
 from .answer_sums import answer_sums
-from .bucket import Bucket
+from .bucket import Bucket, Subjects
+from .by_subject import HOTTEST, explained, most_published, outside_rows, outside_tables
 from .context import subscription_table
 from .edges import edge_rows
-from .hottest import HOTTEST, most_published
-from .outside import outside_rows, outside_tables
 from .rows import Rows, rows
-from .subjects import Subjects
-from .undelivered import explained
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,11 +21,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ...audit._partial.rows import PARTIAL_ROWS
+from ...audit._partial.kinds import PARTIAL_ROWS
 from ...audit._readers.file_source import damage_kept
-from ...audit._readers.log_division import divide
 from ...audit._readers.log_files import log_files
-from ...audit._readers.log_reader import LogRange, read_range, split_bytes_of, whole_logs
+from ...audit._readers.log_reader import LogRange, divide, read_range, split_bytes_of, whole_logs
 from ...audit._schema import EVENTS
 from .._columns import spark_schema
 from .file_reader import FileReader

@@ -1,0 +1,209 @@
+"""The tables about single subjects: undelivered, malformed or other traffic, and the hottest.
+
+The hottest are found from parts that name only the most frequent of theirs. A part that has all
+messages of its subjects names the first 100. One that has some of the messages names more, and says
+how many messages a subject has at most that it does not name (``unnamed``). A sum over such parts
+is exact if each of them names the subject, and it is among the first if it is greater than all that
+others can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import classify
+from .._partial.kinds import add_up
+from .._schema import TABLE_COLUMNS, arrow_schema
+from .bucket import Subjects
+from .pattern_index import PatternIndex, nearest_of
+from .rows import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .bucket import Subjects
+
+
+def explained(
+    missed: pa.Table, at: pa.Array, lost: pa.Table, index: PatternIndex, rows: Any, numbers: Any
+) -> pa.Table:
+    """Add the nearest pattern of each subject, and whether it was subscribed.
+
+    Args:
+        missed: The undelivered subjects.
+        at: The number of each of them among all subjects.
+        lost: Server, subject and position of each message.
+        index: The patterns.
+        rows: For each match, the number of its subject, ascending.
+        numbers: For each match, the number of its pattern.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    positions: dict[str, list[tuple[str, int]]] = {}
+    for server, subject, position in zip(*(c.to_pylist() for c in lost.columns), strict=True):
+        positions.setdefault(subject, []).append((server, position))
+    place = at.to_numpy(zero_copy_only=False)
+    starts, ends = np.searchsorted(rows, place), np.searchsorted(rows, place, side="right")
+    near = _nearest(index, missed["subject"].filter(pa.array(starts == ends)))
+    nearest: list[str | None] = []
+    differs: list[int | None] = []
+    inactive: list[bool] = []
+    for subject, start, end in zip(missed["subject"].to_pylist(), starts, ends, strict=True):
+        matching = [int(n) for n in numbers[start:end]]
+        if matching:
+            nearest.append(index.patterns[min(matching)].as_py())
+            differs.append(None)
+            sent = positions.get(subject, ())
+            inactive.append(
+                not all(any(index.was_active(n, *place) for n in matching) for place in sent)
+            )
+            continue
+        pattern, token = near[subject]
+        nearest.append(pattern)
+        differs.append(token)
+        inactive.append(False)
+    added = {"nearest": pa.array(nearest, pa.string()), "differs_at": pa.array(differs, pa.int32()),
+             "subscription_inactive": pa.array(inactive, pa.bool_())}  # fmt: skip
+    for name, column in added.items():
+        missed = missed.append_column(name, column)
+    return missed
+
+
+def _nearest(
+    index: PatternIndex, subjects: pa.ChunkedArray
+) -> dict[str, tuple[str | None, int | None]]:
+    """Return the nearest pattern of each subject, and the token in which it differs."""
+    if not len(subjects):
+        return {}
+    numbers, places = nearest_of(index.trie, index.as_text(subjects))
+    names = index.patterns.take(numbers).to_pylist()
+    found = zip(names, places.to_pylist(), strict=True)
+    return dict(zip(subjects.to_pylist(), found, strict=True))
+
+
+#: The name under which the messages of these subjects stand among the rows.
+OUTSIDE = "~outside"
+_COLUMNS = ("subject", "reason", "published", "taken", "first_accepted", "last_accepted")
+
+
+def outside_rows(summed: pa.Table, subjects: Subjects) -> Rows:
+    """Return the accepted messages of these subjects, from the sums of all."""
+    import pyarrow.compute as pc
+
+    at = summed["at"].combine_chunks()
+    addressed = subjects.addressed.take(at)
+    wanted = pc.and_(pc.invert(addressed), pc.greater(summed["published"], 0).combine_chunks())
+    at = at.filter(wanted)
+    table = summed.filter(wanted).select(_COLUMNS[2:])
+    table = table.add_column(0, "reason", subjects.text("reason", at))
+    table = table.add_column(0, "subject", subjects.texts.take(at))
+    return OUTSIDE, table.append_column("key", table["subject"])
+
+
+def outside_tables(table: pa.Table, planes: Sequence[str]) -> dict[str, pa.Table]:
+    """Return the rows of ``malformed`` and ``other_traffic``: the first begin with a plane.
+
+    Args:
+        table: What ``outside_rows`` returned; all rows of a subject, in the order of subjects.
+        planes: The planes of the traffic.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if table.num_rows:
+        table = add_up(table.drop_columns(["key"]), ("subject", "reason")).sort_by("subject")
+    firsts = pc.replace_substring_regex(table["subject"], r"(?s)\..*", "")
+    begins = pc.is_in(firsts, value_set=pa.array(list(planes), pa.string()))
+    malformed = table.filter(begins)
+    malformed = malformed.select(_COLUMNS).rename_columns(
+        ["subject", "reason", "count", "delivered", "first", "last"]
+    )
+    other = table.filter(pc.invert(begins)).select(["subject", "published"])
+    other = other.rename_columns(["subject", "count"])
+    classes = [classify(text) for text in other["subject"].to_pylist()]
+    other = other.append_column("class", pa.array(classes, pa.string()))
+    return {"malformed": malformed, "other_traffic": other}
+
+
+#: The name of their table.
+HOT = "hot_subjects"
+#: The number of rows of ``hot_subjects``.
+HOTTEST = 100
+#: The subjects that a part names if it has only some of their messages.
+NAMED = 4_096
+_ORDER: list[tuple[str, Any]] = [("published", "descending"), ("subject", "ascending")]
+
+
+def most_published(summed: pa.Table, subjects: Subjects, most: int) -> tuple[pa.Table, int]:
+    """Return the subjects with the most messages, and how many the next one has.
+
+    Args:
+        summed: The number of each subject (``at``), ``published`` and ``bytes``; one row each.
+        subjects: The subjects.
+        most: The number of subjects.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    beyond = 0
+    if summed.num_rows > most:
+        counts = summed["published"].to_numpy()
+        place = len(counts) - most
+        ordered = np.partition(counts, [place - 1, place])
+        beyond = int(ordered[place - 1])
+        summed = summed.filter(pc.greater_equal(summed["published"], int(ordered[place])))
+    texts = subjects.texts.take(summed["at"].combine_chunks())
+    found = pa.table({"subject": texts, "published": summed["published"], "bytes": summed["bytes"]})
+    if found.num_rows > most:  # subjects with as many messages as the last of them
+        found = found.take(pc.select_k_unstable(found, most, _ORDER))
+    return found, beyond
+
+
+def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> pa.Table | None:
+    """Return the rows of ``hot_subjects``, or None if the parts do not tell which they are.
+
+    Args:
+        tables: What the parts name; all rows of a subject are in one table. A row of a part that
+            has only some messages has the column ``unnamed``.
+        published: The number of accepted messages.
+        unnamed: The sum of ``unnamed`` over all parts.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    best: pa.Table | None = None
+    others = 0  # the most that a subject can have that is not among the best
+    for table in tables:
+        if "unnamed" not in table.column_names:
+            table = table.append_column("unnamed", pa.repeat(pa.scalar(0), table.num_rows))
+        added = add_up(table.drop_columns(["key"]), ("subject",))
+        hidden = pc.subtract(unnamed, added["unnamed"])
+        added = added.drop_columns(["unnamed"]).append_column("hidden", hidden)
+        both = added if best is None else pa.concat_tables([best, added])
+        ordered = both.sort_by(_ORDER)
+        best, rest = ordered.slice(0, HOTTEST), ordered.slice(HOTTEST)
+        rest = rest.filter(pc.greater(rest["hidden"], 0))
+        if rest.num_rows:
+            others = max(others, pc.max(pc.add(rest["published"], rest["hidden"])).as_py())
+    if best is None:
+        return hot_rows([], published) if not unnamed else None
+    if unnamed:
+        least = best["published"][-1].as_py() if best.num_rows == HOTTEST else 0
+        if pc.max(best["hidden"]).as_py() or least <= max(others, unnamed):
+            return None
+    return hot_rows(best.to_pylist(), published)
+
+
+def hot_rows(rows: Iterable[dict[str, Any]], published: int) -> pa.Table:
+    """Return rows of ``hot_subjects``, sorted by subject, with their share."""
+    import pyarrow as pa
+
+    made = [
+        {name: row[name] for name in ("subject", "published", "bytes")}
+        | {"share": row["published"] / published}
+        for row in sorted(rows, key=lambda row: row["subject"])
+    ]
+    return pa.Table.from_pylist(made, arrow_schema(TABLE_COLUMNS[HOT]))
