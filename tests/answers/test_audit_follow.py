@@ -1,4 +1,4 @@
-"""``subtrie audit --follow`` on a real Spark session and on logs that grow while it runs."""
+"""``subtrie audit --follow``, here and on a real Spark session, on logs that grow while it runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from worlds import Case
 
 from patience import wait_until
 from subtrie._cli.app import app
+from subtrie.audit import Questions, audit, open_run
 from subtrie.audit._answers.questions import load_code
 from subtrie.audit._answers.receivers import at_rows, history_rows
 from subtrie.audit._answers.tables import matching_rows, sorted_rows
 from subtrie.audit._runs.run_folder import read_manifest
-from subtrie.spark import Questions, audit, audit_stream, open_audit
+from subtrie.spark import audit_stream
 
 LONG = 240.0  # seconds, for an audit on a busy machine
 SHORT = (
@@ -45,6 +46,15 @@ CALLED = (
 )
 
 
+@pytest.fixture(params=["here", "spark"])
+def where(request: pytest.FixtureRequest) -> list[str]:
+    """The options of the place where the logs are read."""
+    if request.param == "here":
+        return []
+    request.getfixturevalue("spark")
+    return ["--master", "local[2]"]
+
+
 def following(*words: str, then: Callable[[], None] = lambda: None) -> Result:
     """Run the command in this process, and something beside it."""
     beside = threading.Thread(target=then)
@@ -56,21 +66,21 @@ def following(*words: str, then: Callable[[], None] = lambda: None) -> Result:
         assert not beside.is_alive()
 
 
-def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path) -> None:
+def test_a_log_that_ended_has_the_tables_of_one_audit(where: list[str], tmp_path: Path) -> None:
     """Its last message is decided when it was idle."""
     log, out, whole = tmp_path / "nats.log", tmp_path / "run", tmp_path / "whole"
     log.write_text(SHORT.format("stock") + CALLED + SPOOFED.format(4))
-    done = following(str(log), "--out", str(out), "--until-idle", "0.5")
+    done = following(str(log), "--out", str(out), "--until-idle", "0.5", *where)
     assert done.exit_code == 0, done.output
     assert done.output.count("error spoofed: evil.shop sent as web.shop; ") == 1
-    audit(None, [str(log)], out=whole)
+    audit([str(log)], out=whole)
     ours, theirs = (
         {name: entry["sha256"] for name, entry in read_manifest(str(each))["tables"].items()}
         for each in (out, whole)
     )
     assert ours.pop("runs") != theirs.pop("runs")  # a stream has no digest of its input
     assert ours == theirs
-    assert (tmp_path / "run.checkpoint").is_dir()
+    assert (tmp_path / "run.checkpoint").is_dir() == bool(where)
 
 
 @pytest.mark.parametrize("case", [305], indirect=True)
@@ -88,7 +98,7 @@ def test_the_answers_of_a_stream_are_those_of_one_audit(
     )  # fmt: skip
     assert query.awaitTermination(600)
     assert query.exception() is None
-    found = open_audit(tmp_path / "run")
+    found = open_run(tmp_path / "run")
     for name, rows in case.tables.items():
         if name not in ("at", "history"):
             assert list(found.rows(name)) == rows, name
@@ -100,7 +110,7 @@ def test_the_answers_of_a_stream_are_those_of_one_audit(
     assert list(found.rows("history")) == history != []
 
 
-def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
+def test_an_interrupt_is_an_end(where: list[str], tmp_path: Path) -> None:
     """The lines so far are in the tables, and nothing temporary stays."""
     live, page = tmp_path / "nats.log", tmp_path / "page.html"
     live.write_text(SHORT.format("stock") + SPOOFED.format(2) + SPOOFED.format(5))
@@ -110,7 +120,7 @@ def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
         wait_until(page.exists, seconds=LONG)
         os.kill(os.getpid(), signal.SIGINT)
 
-    done = following(str(live), "--report", str(page), "--json", then=interrupt)
+    done = following(str(live), "--report", str(page), "--json", *where, then=interrupt)
     assert done.exit_code == 0, done.output
     *findings, last = map(json.loads, done.output.splitlines())
     assert [each["finding"]["rule"] for each in findings] == ["spoofed", "undelivered"]
@@ -124,7 +134,7 @@ def temporary() -> set[str]:
     return {name for name in os.listdir(folder) if name.startswith("subtrie-follow-")}
 
 
-def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> None:
+def test_a_finding_that_appears_ends_it_at_once(where: list[str], tmp_path: Path) -> None:
     """The page and the tables are those of the log as it has grown."""
     live, out, page = tmp_path / "nats.log", tmp_path / "run", tmp_path / "page.html"
     live.write_text(SHORT.format("stock") + CALLED)
@@ -137,11 +147,11 @@ def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> N
             file.write(SPOOFED.format(4) + SPOOFED.format(7))
 
     words = [str(live), "--out", str(out), "--report", str(page), "--fail-on", "spoofed,refused"]
-    done = following(*words, then=spoof)
+    done = following(*words, *where, then=spoof)
     assert done.exit_code == 1, done.output
     assert done.output.startswith("error spoofed: evil.shop sent as web.shop; ")
     assert done.output.endswith("subtrie audit: --fail-on: 1 in spoofed\n")
-    assert open_audit(out).count("spoofed") == 1
+    assert open_run(out).count("spoofed") == 1
     assert b"evil.shop" not in pages[0]
     assert b"evil.shop" in page.read_bytes()
 
@@ -151,7 +161,8 @@ def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> N
     [
         (["--until-idle", "1"], "--until-idle and --checkpoint need --follow"),
         (["--checkpoint", "c"], "--until-idle and --checkpoint need --follow"),
-        (["--follow", "--checkpoint", "c"], "--checkpoint needs --out"),
+        (["--follow", "--checkpoint", "c"], "--checkpoint needs --master: without Spark the "),
+        (["--follow", "--master", "local", "--checkpoint", "c"], "--checkpoint needs --out"),
         *(
             (["--follow", *words], "--follow audits all messages: give no --since, --until, ")
             for words in (

@@ -167,6 +167,12 @@ def test_without_pyspark_the_command_answers_everything(world, tmp_path) -> None
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["flows"]
     assert page.stat().st_size > 100_000
+    followed = subprocess.run(
+        [sys.executable, "-c", NO_SPARK, "audit", str(world / "trace.log"), "--follow",
+         "--until-idle", "0.1", "--out", str(tmp_path / "followed")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert followed.returncode == 0, followed.stderr
     refused = subprocess.run(
         [sys.executable, "-c", NO_SPARK, "audit", str(world / "trace.log"), "--master", "local[2]"],
         capture_output=True, text=True, check=False,

@@ -122,7 +122,7 @@ def test_events_of_a_stream_are_those_of_a_read(spark, world, tmp_path):
 
 
 def test_a_stream_that_redacts_needs_its_key(spark, tmp_path):
-    with pytest.raises(ValueError, match="needs redact_key"):
+    with pytest.raises(ValueError, match="redacted with one key for every run"):
         audit_stream(spark, ["x.log"], out=tmp_path, checkpoint="c", redact=["path"])
 
 

@@ -183,6 +183,15 @@ def test_the_deliveries_of_the_last_message_are_waited_for(live):
     assert subjects(follower) == ["a"]
 
 
+def test_a_directory_beside_a_log_is_not_a_rotated_file(live):
+    """Bug: with the tables in ``nats.log.run`` the second reading failed."""
+    live.write_bytes(messages("a"))
+    live.with_name(f"{live.name}.run").mkdir()
+    follower = Follower(live)
+    follower.take(complete=True)
+    assert subjects(follower) == ["a"]
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 def test_two_rotations_between_two_reads_lose_nothing(live, compressed):
     """Only the live file was given; the rest is found beside it, compressed or not."""

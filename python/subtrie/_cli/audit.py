@@ -88,7 +88,7 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False),
-    help="With --follow: the directory of the progress (default: OUT.checkpoint).",
+    help="With --follow on Spark: the directory of the progress (default: OUT.checkpoint).",
 )
 @click.option(
     "--memory",
@@ -124,10 +124,10 @@ def audit(
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
     broker. It may also be a capture of subtrie tap, or a saved /connz, /subsz or /routez. Each line
     is counted once; lines that nats-server did not write are listed as unparseable. This process
-    reads logs of any size, on all cores. With --master (local[*] among others) or --remote, and
-    with --follow, Spark reads them, and LOG and --out must be on a file system that all workers
-    share. Exit 0: the logs were read; 1: an expectation is not satisfied,
-    or a table of --fail-on has a row; 2: bad input, or no operation was read.
+    reads logs of any size, on all cores. With --master (local[*] among others) or --remote Spark
+    reads them, and LOG and --out must be on a file system that all workers share. Exit 0: the logs
+    were read; 1: an expectation is not satisfied, or a table of --fail-on has a row; 2: bad input,
+    or no operation was read.
 
     \b
     Examples:
@@ -155,7 +155,7 @@ def audit(
     for plane in planes:
         _check_plane(plane)
     follows = follow or until_idle is not None or checkpoint is not None
-    on_spark = bool(master or remote or lake != "parquet" or follows)
+    on_spark = bool(master or remote or lake != "parquet")
     kept = None if memory is None else _bytes(memory)
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
@@ -201,11 +201,11 @@ def audit(
                     given, out, checkpoint, until_idle, page, asked.fail_on, as_json,
                     asked.questions, options,
                 )  # fmt: skip
-                check_following(what, follow, asked.selection, lake)
+                check_following(what, follow, asked.selection, lake, on_spark=on_spark)
                 what = noted(what)  # a log may be rotated before Spark has started
-                spark = start()
+                spark = start() if on_spark else None
                 progress.stop()
-                result: Run = stack.enter_context(followed(spark, what))
+                result: Run = stack.enter_context(followed(what, spark))
             else:
                 result = stack.enter_context(once(asked, options))
             failed = None

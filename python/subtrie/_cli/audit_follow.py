@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from .._findings.finding import Finding
-    from ..spark import Audit, Questions, Selection
+    from ..audit import Questions, Run, Selection
 
-#: How often Spark looks for new lines. Each time costs two passes over what is new.
-_INTERVAL = "1 second"
-#: How often the result is looked at, in seconds.
+#: How often new lines are looked for, in seconds. Each time costs two passes over what is new.
+_INTERVAL = 1.0
+#: Times as long as the last reading took until the next one, so that large tables cost less.
+_REST = 2.0
+#: How often signals are looked for, and on Spark the result, in seconds.
 _POLL = 0.2
 
 
@@ -36,13 +38,13 @@ class Following:
     Attributes:
         logs: The logs.
         out: The directory of the tables; None for a temporary one.
-        checkpoint: The directory of the progress; by default beside ``out``.
+        checkpoint: On Spark, the directory of the progress; by default beside ``out``.
         until_idle: Stop when nothing new was there for so many seconds; None to go on.
         page: The file of the report, which is written after each change; None for none.
         fail_on: Stop as soon as one of these tables has a row.
         as_json: Whether findings are printed as JSON, one object a line.
         questions: What is asked beyond the tables of the traffic.
-        options: Further arguments of ``audit_stream``.
+        options: Further arguments of ``GrowingAudit`` and ``audit_stream``.
         there: What identifies the files that the logs were when the command started.
     """
 
@@ -55,10 +57,12 @@ class Following:
     as_json: bool
     questions: Questions
     options: dict[str, Any]
-    there: Sequence[tuple[str | None, str | None]] | None = None
+    there: Sequence[tuple[str | None, str | None]] = ()
 
 
-def check_following(what: Following, follow: bool, selection: Selection | None, lake: str) -> None:
+def check_following(
+    what: Following, follow: bool, selection: Selection | None, lake: str, *, on_spark: bool
+) -> None:
     """Refuse options that contradict each other.
 
     Raises:
@@ -72,6 +76,8 @@ def check_following(what: Following, follow: bool, selection: Selection | None, 
         raise ValueError("--at needs a log that has ended: give no --follow with it")
     if lake != "parquet":
         raise ValueError(f"--format {lake} writes a result once: give no --follow with it")
+    if what.checkpoint is not None and not on_spark:
+        raise ValueError("--checkpoint needs --master: without Spark the progress is in --out")
     if what.checkpoint is not None and what.out is None:
         raise ValueError("--checkpoint needs --out: the progress belongs to the tables")
     if what.out is not None and "://" in what.out:
@@ -87,8 +93,8 @@ def noted(what: Following) -> Following:
 
 
 @contextlib.contextmanager
-def followed(spark: SparkSession, what: Following) -> Iterator[Audit]:
-    """Audit logs until the end that was asked for, and yield the result.
+def followed(what: Following, spark: SparkSession | None) -> Iterator[Run]:
+    """Audit logs until the end that was asked for, in this process or on Spark; yield the result.
 
     Each finding is printed as it appears. SIGINT and SIGTERM are ends like the others. If the logs
     were idle, their last messages are decided by what there is, so the tables are those of an audit
@@ -102,33 +108,76 @@ def followed(spark: SparkSession, what: Following) -> Iterator[Audit]:
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(tempfile.TemporaryDirectory(prefix="subtrie-follow-"))
         out = os.path.join(own, "tables") if what.out is None else what.out
-        beside = os.path.join(own, "checkpoint") if what.out is None else f"{out}.checkpoint"
-        checkpoint = what.checkpoint or beside
         watcher = _Watcher(what, out)
-
-        def start(**more: Any) -> StreamingQuery:
-            from ..spark import audit_stream
-
-            asked = {**what.options, "questions": what.questions, "noted": what.there, **more}
-            return audit_stream(spark, what.logs, out=out, checkpoint=checkpoint, **asked)
-
-        ended = _until_the_end(start, watcher, what)
-        if ended == "idle":
-            query = start(complete=True)
-            query.awaitTermination()
-            _raise_failure(query)
+        if spark is None:
+            interrupted = _follow_here(what, out, watcher)
+        else:
+            beside = os.path.join(own, "checkpoint") if what.out is None else f"{out}.checkpoint"
+            interrupted = _follow_on_spark(spark, what, out, what.checkpoint or beside, watcher)
         watcher.refresh()
-        if watcher.result is None and ended == "interrupted":
+        if watcher.result is None and interrupted:
             raise KeyboardInterrupt
         if watcher.result is None:
             raise ValueError(f"{', '.join(what.logs)}: no complete line and so no result")
         yield watcher.result
 
 
+def _follow_here(what: Following, out: str, watcher: _Watcher) -> bool:
+    """Read on until the logs are idle, a table fails or a signal comes; return whether one did."""
+    import pyarrow as pa
+
+    from ..audit._growing import GrowingAudit
+
+    # Arrow's own allocator keeps what each reading needed, about 80 MB.
+    pa.set_memory_pool(pa.system_memory_pool())
+    asked = {**what.options, "questions": what.questions, "noted": what.there}
+    audit = GrowingAudit(what.logs, out, **asked)
+    with _signals_noted() as signals:
+        changed, sizes = time.monotonic(), _sizes(what.logs)
+        while not signals:
+            began = time.monotonic()
+            if audit.read_on() and watcher.refresh():
+                changed = time.monotonic()
+            if watcher.fails:
+                return False
+            now = _sizes(what.logs)
+            if now != sizes:
+                changed, sizes = time.monotonic(), now
+            ended = time.monotonic()
+            if what.until_idle is not None and ended - changed >= what.until_idle:
+                audit.read_on(complete=True)
+                return False
+            next_one = max(began + _INTERVAL, ended + _REST * (ended - began))
+            if what.until_idle is not None:
+                next_one = min(next_one, max(ended + _POLL, changed + what.until_idle))
+            while not signals and time.monotonic() < next_one:
+                time.sleep(_POLL)
+        return True
+
+
+def _follow_on_spark(
+    spark: SparkSession, what: Following, out: str, checkpoint: str, watcher: _Watcher
+) -> bool:
+    """Run a query until the end that was asked for; return whether it was a signal."""
+
+    def start(**more: Any) -> StreamingQuery:
+        from ..spark import audit_stream
+
+        asked = {**what.options, "questions": what.questions, "noted": what.there, **more}
+        return audit_stream(spark, what.logs, out=out, checkpoint=checkpoint, **asked)
+
+    ended = _until_the_end(start, watcher, what)
+    if ended == "idle":
+        query = start(complete=True)
+        query.awaitTermination()
+        _raise_failure(query)
+    return ended == "interrupted"
+
+
 def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what: Following) -> str:
     """Run the query until the logs are idle, a table fails or a signal comes; return which."""
     with _signals_noted() as signals:
-        query = start(interval=_INTERVAL)
+        query = start(interval=f"{_INTERVAL:g} seconds")
         try:
             changed, sizes = time.monotonic(), _sizes(what.logs)
             while query.isActive and not signals:
@@ -198,7 +247,7 @@ class _Watcher:
         self._out = out
         self._version: Any = None
         self._seen: set[tuple[str, ...]] = set()
-        self.result: Audit | None = None
+        self.result: Run | None = None
         self.fails = False
 
     def refresh(self) -> bool:
@@ -206,12 +255,12 @@ class _Watcher:
         version = self._current()
         if version is None or version == self._version:
             return False
+        from ..audit import open_run
         from ..audit._results.verdict import failing
         from ..report._findings import all_findings
-        from ..spark import open_audit
 
         try:
-            result = open_audit(self._out)
+            result = open_run(self._out)
             found = all_findings(result, name=self._what.out or "RUN", logs=self._what.logs)
             self.fails = bool(failing(result, self._what.fail_on))
             if self._what.page is not None:

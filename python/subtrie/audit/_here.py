@@ -110,16 +110,13 @@ def audit(
         digest = _read(logs, split_bytes, reading, held, progress)
         whole = context_of(held.head, planes, questions, reading.window)
         step("writing tables", whole.context.lines)
-        rows = HeldRows(memory, file)
-        for batch in rows_of_buckets(held.buckets(), whole, (*TABLES, TOTALS)):
-            rows.add(batch)
-        write = table_writer(folder, whole.context)
-        entries = [row for batch in write(rows.sorted()) for row in batch.to_pylist()]
 
         def describe(counts: Mapping[str, int]) -> dict[str, Any]:
             return run_record(digest, options, counts)
 
-        summary = committed(folder, whole, entries, describe, step=step)
+        summary = write_run(
+            folder, held.buckets(), whole, HeldRows(memory, file), describe, step=step
+        )
     except BaseException:
         folder.discard()
         folder.remove()
@@ -170,18 +167,47 @@ def _read(
         def named(part: Part) -> Iterator[dict[str, int]]:
             yield chooser.named(read_part(part, SELECTED_BY, {}))
 
-        reading = replace(reading, chooser=chooser.of_subjects(_each(parts, named)))
+        reading = replace(reading, chooser=chooser.of_subjects(in_threads(parts, named)))
     done = 0
 
     def of_part(part: Part) -> Iterator[tuple[Part, list[Partial]]]:
         yield part, list(partials_of_part(part, reading))
 
-    for part, partials in _each(parts, of_part):
+    for part, partials in in_threads(parts, of_part):
         for partial in partials:
             held.add(partial)
         done += size_of(part)
         progress(done, inputs.size)
     return inputs.digest if chooser is None else None
+
+
+def write_run(
+    folder: RunFolder,
+    buckets: Iterable[Partial],
+    whole: Whole,
+    rows: HeldRows,
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    *,
+    stream: Callable[[], dict[str, Any]] | None = None,
+    step: Callable[..., None] = lambda name, rows=0: None,
+) -> dict[str, Any]:
+    """Make all tables of partials and commit them, and return the counts.
+
+    Args:
+        folder: Where the tables go.
+        buckets: The partials of some buckets each.
+        whole: What follows from the head.
+        rows: Holds the rows of the tables until all are made.
+        describe: Returns the row of the table ``runs`` for the counters of the run.
+        stream: Returns what an audit of logs that grow needs to go on.
+        step: Is called with the name of each step as it begins.
+    """
+    for batch in rows_of_buckets(buckets, whole, (*TABLES, TOTALS)):
+        rows.add(batch)
+    write = table_writer(folder, whole.context)
+    entries = [row for batch in write(rows.sorted()) for row in batch.to_pylist()]
+    kept = None if stream is None else stream()
+    return committed(folder, whole, entries, describe, stream=kept, step=step)
 
 
 def rows_of_buckets(
@@ -204,7 +230,7 @@ def rows_of_buckets(
         sums = None if whole.answers is None else answer_sums(bucket)
         yield list(sorted_rows(rows_of(bucket, wanted))), sums
 
-    for batches, sums in _each(buckets, of_bucket):
+    for batches, sums in in_threads(buckets, of_bucket):
         yield from batches
         if whole.answers is not None and sums is not None:
             whole.answers.sums.merge(sums)
@@ -212,7 +238,7 @@ def rows_of_buckets(
     yield from sorted_rows(rows for rows in others if rows[0] in wanted)
 
 
-def _each(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:
+def in_threads(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:
     """Yield what is made of each item, in their order, by a thread for each core.
 
     The items are found meanwhile; one more than threads is held.

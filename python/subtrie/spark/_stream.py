@@ -15,7 +15,8 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..audit._here import micros
+from ..audit._growing import check_redaction, check_stream, may_be_several
+from ..audit._here import asked, micros
 from ..audit._partial.kinds import PARTIAL_ROWS, VERSION
 from ..audit._partial.partial import Partial
 from ..audit._readers.growing_log import files_there
@@ -106,10 +107,8 @@ def audit_stream(
             "a stream needs a classic session, not one of Spark Connect: run it on the cluster "
             "itself (--master), or audit the logs again and again without a stream"
         )
-    if redact and redact_key is None:
-        raise ValueError("a stream that redacts needs redact_key, the same for every run")
-    if redact and questions is not None and not questions.automatic:
-        raise ValueError("answers need the subjects as they are: give no redaction with them")
+    check_redaction(redact, redact_key)
+    questions = asked(questions, redact)
     hidden = Redaction(tuple(redact), redact_key) if redact and redact_key else None
     target = os.fspath(out)
     target = target if "://" in target else os.path.abspath(target)
@@ -121,11 +120,10 @@ def audit_stream(
         "rows": "partials",
         "complete": str(complete).lower(),
         "failOnDataLoss": str(fail_on_data_loss).lower(),
-        "follow": str(len(logs) > 1 or any(_may_be_many(path) for path in logs)).lower(),
+        "follow": str(may_be_several(logs)).lower(),
     }
-    asked = None if redact else questions
-    options["answers"] = str(asked is not None).lower()
-    options["heads"] = str(asked is not None and asked.payloads is not None).lower()
+    options["answers"] = str(questions is not None).lower()
+    options["heads"] = str(questions is not None and questions.payloads is not None).lower()
     if window is not None:
         options["window"] = str(micros(window))
     if split_bytes is not None:
@@ -134,7 +132,7 @@ def audit_stream(
     if hidden is not None:
         partials = partials.mapInArrow(_redacting(hidden), spark_schema(PARTIAL_ROWS))
     described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    adder = _adder(target, tuple(planes), described, asked, micros(window))
+    adder = _adder(target, tuple(planes), described, questions, micros(window))
     writer = partials.writeStream.foreachBatch(adder)
     writer = writer.option("checkpointLocation", checkpoint)
     when = {"availableNow": True} if interval is None else {"processingTime": interval}
@@ -153,10 +151,6 @@ def open_audit(out: str | os.PathLike[str]) -> Audit:
     """
     folder = RunFolder(out)
     return Audit.of_folder(folder.summary(), folder)
-
-
-def _may_be_many(path: str) -> bool:
-    return os.path.isdir(path) or any(sign in path for sign in "*?[")
 
 
 def _redacting(hidden: Redaction) -> Callable[[Iterable[pa.RecordBatch]], Any]:
@@ -184,7 +178,7 @@ def _adder(
         """Add the partials of a batch, unless they are in the tables."""
         folder = RunFolder(target)
         earlier = folder.stream()
-        _check_partials(earlier, questions, target)
+        check_stream(earlier, questions, target)
         partials = partials.persist()
         cached = [partials]
         try:
@@ -221,26 +215,6 @@ def _adder(
                 df.unpersist()
 
     return add
-
-
-def _check_partials(earlier: dict[str, Any], questions: Questions | None, target: str) -> None:
-    """Refuse partials of another version, and those that do not have what is asked for.
-
-    Raises:
-        OutputFolderError: They are.
-    """
-    if not earlier["logs"]:
-        return
-    if earlier.get("version") != VERSION:
-        raise OutputFolderError(
-            f"{shown_path(target)} has the stream of another version of subtrie: begin again, with "
-            "another output directory and checkpoint"
-        )
-    if questions is not None and not earlier.get("answers"):
-        raise OutputFolderError(
-            f"{shown_path(target)} has a stream that began without questions: ask none, or begin "
-            "again, with another output directory and checkpoint"
-        )
 
 
 def _ranges(partials: DataFrame) -> dict[str, tuple[int, int]]:

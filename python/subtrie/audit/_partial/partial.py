@@ -241,17 +241,20 @@ def take_numbered(sums: Any) -> Numbered:
     )
 
 
-def by_buckets(rows: Iterable[tuple[str, int, int, Any]]) -> Iterator[Partial]:
+def by_buckets(
+    rows: Iterable[tuple[str, int, int, Any]], together: int = TOGETHER
+) -> Iterator[Partial]:
     """Yield the partials of some buckets at a time.
 
-    Memory: that of 100,000 rows, or of those of one bucket.
+    Memory: that of ``together`` rows, or of those of one bucket.
 
     Args:
         rows: Kind, bucket, number and bytes of rows, those of one bucket after each other.
+        together: The number of rows from which on no further bucket is added.
     """
     current, found, held = None, Partial(), 0
     for kind, bucket, count, data in rows:
-        if bucket != current and held >= TOGETHER:
+        if bucket != current and held >= together:
             yield found
             found, held = Partial(), 0
         current = bucket

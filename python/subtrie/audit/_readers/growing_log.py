@@ -336,7 +336,8 @@ def _names(paths: Sequence[str]) -> dict[str, bool]:
             continue  # a pattern or a directory without a file yet
         if "://" not in path and not glob.has_magic(path) and not os.path.isdir(path):
             for beside in glob.glob(f"{glob.escape(path)}.*"):
-                names.setdefault(beside, False)
+                if not os.path.isdir(beside):  # such as the directory of the tables
+                    names.setdefault(beside, False)
     return names
 
 
