@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import login_pairs
 from click.testing import CliRunner
 from flow_questions import WORDS, generated
 from judged_by_hand import judge_by_hand
@@ -91,6 +92,36 @@ def reached(folder: Path, config: str, accounts: dict[str, Any]) -> set[tuple[st
     return found
 
 
+def _judge_login(rng: random.Random, folder: Path, counts: Counter[str]) -> None:
+    """Judge one pair of limits, times, links or logins."""
+    pair = login_pairs.generated(rng, folder)
+    sources = [pair.old, pair.new]
+    if pair.kind != "time of a token":
+        for side, text in enumerate(sources):
+            path = folder / f"side{side}.conf"
+            path.write_text(text)
+            sources[side] = str(path)
+    done = CliRunner().invoke(app, ["acl", "diff", *sources])
+    assert done.exception is None or isinstance(done.exception, SystemExit), (pair, done.exception)
+    try:
+        texts = (pair.old, pair.new)
+        sides = [pair.probe(folder / f"live{side}", text) for side, text in enumerate(texts)]
+    except RuntimeError:
+        counts["refused by the broker"] += 1
+        return
+    gained = sides[1] - sides[0]
+    if not gained:
+        counts["of no effect"] += 1
+        return
+    counts["matter"] += 1
+    counts[f"{pair.kind}, exit code {done.exit_code}"] += 1
+    named = any(line.startswith("+") for line in done.output.splitlines())
+    if not named:
+        counts[f"{pair.kind}, named without an example"] += 1
+    if done.exit_code == 0:
+        raise AssertionError(f"{pair.kind}: {gained}\n{pair.old}\n{pair.new}\n{done.output}")
+
+
 def judged(seed: int, count: int, folder: Path) -> Counter[str]:
     """Counts of pairs by kind. Raises if a change that matters is not named."""
     rng = random.Random(seed)
@@ -104,6 +135,9 @@ def judged(seed: int, count: int, folder: Path) -> Counter[str]:
             rows = block.get("mappings", {}).items()
             sure = [(one, to) for one, to in rows if isinstance(to, str) and "random" not in to]
             block["mappings"] = dict(sure[:1])
+        if rng.random() < 0.6:
+            _judge_login(rng, folder / str(number), counts)
+            continue
         kind, new, more = changed(rng, old)
         texts = [f"accounts {json.dumps(old)}\n", f"{more}accounts {json.dumps(new)}\n"]
         paths = [folder / f"{number}.{side}.conf" for side in ("old", "new")]

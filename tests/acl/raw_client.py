@@ -45,8 +45,9 @@ class RawClient:
     def _send(self, text: str) -> None:
         self._socket.sendall(text.encode())
 
-    def publish(self, subject: str, reply: str | None = None) -> None:
-        self._send(f"PUB {subject}{f' {reply}' if reply else ''} 0\r\n\r\n")
+    def publish(self, subject: str, reply: str | None = None, payload: bytes = b"") -> None:
+        head = f"PUB {subject}{f' {reply}' if reply else ''} {len(payload)}\r\n"
+        self._socket.sendall(head.encode() + payload + b"\r\n")
 
     def subscribe(self, pattern: str, sid: str, queue: str | None = None) -> None:
         self._send(f"SUB {pattern}{f' {queue}' if queue else ''} {sid}\r\n")

@@ -13,7 +13,7 @@ from .._core.printable import code, printable
 from .._findings.finding import Finding, Place
 from .._findings.markdown import table
 from ..acl import Diff, Grant, Permissions, Witness
-from ..acl._consequences import Consequence
+from ..acl._consequence import Consequence
 
 
 class Change(NamedTuple):

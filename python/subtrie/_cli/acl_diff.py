@@ -18,7 +18,8 @@ from .._findings.finding import Finding, Place
 from .._findings.junit import Passed
 from .._findings.text import file_first
 from ..acl import Diff, Permissions
-from ..acl._consequences import Consequence, Consequences
+from ..acl._consequence import Consequence
+from ..acl._consequences import Consequences
 from ..acl._microbus import about_microbus
 from ..acl._uncompared import Uncompared, uncompared
 from .acl_changes import Change, change_lines, changes_markdown, new_access, queue_text
@@ -185,7 +186,7 @@ def _explained(
     """Return what parts that differ lead to, and those without an example."""
     old, after = (selection.deployment(each) for each in (base, new))
     if old is None or after is None:
-        return [], parts
+        return Consequences.of_token(parts)
     return Consequences(old, after).explain(parts)
 
 

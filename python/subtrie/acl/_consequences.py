@@ -1,7 +1,7 @@
 """Consequences of a change besides the lists of users: the messages that reach other users.
 
-A changed import, export, mapping, ``no_auth_user``, system account, leaf node or type of connection
-is explained by an example, decided on both deployments. What has none stays as it was named.
+A changed import, export, mapping, ``no_auth_user``, system account, link, limit, time, or login is
+explained by an example, decided on both deployments. What has none stays as it was named.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from .._core import engine
-from .._findings.finding import Place
 from ._access import Access, AccessReview
 from ._account import Account, Import, pattern_of
 from ._comparison import VERBS
+from ._consequence import Consequence
 from ._deployment import Deployment
 from ._entitlement import entitlement
+from ._limit_changes import is_limit, of_limit
+from ._login_changes import LoginChanges
 from ._permissions import Permissions
 from ._reach import literals
 from ._uncompared import Uncompared
@@ -29,28 +31,6 @@ _TYPES = ("STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS")
 _SHOWN = 5
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Consequence:
-    """One thing that a change makes possible, or impossible.
-
-    Attributes:
-        gained: True if it is possible only now, False if it was only before.
-        message: a sentence.
-        witness: the subject of the message of the example.
-        user: the user that gains or loses it; None if it is not a user.
-        place: where the part that changed stands; None if it is not known.
-    """
-
-    gained: bool
-    message: str
-    witness: str
-    user: str | None = None
-    place: Place | None = None
-
-    def __str__(self) -> str:
-        return self.message
-
-
 class Consequences:
     """Explains the parts in which two deployments differ.
 
@@ -62,7 +42,19 @@ class Consequences:
     def __init__(self, old: Deployment, new: Deployment) -> None:
         self._sides = {False: old, True: new}
         self._reviews = {False: AccessReview(old), True: AccessReview(new)}
+        self._logins = LoginChanges(self._sides)
         self._who: dict[tuple[bool, str, str, str], list[Access]] = {}
+
+    @staticmethod
+    def of_token(parts: Iterable[Uncompared]) -> tuple[list[Consequence], list[Uncompared]]:
+        """Return what parts of a token of one user lead to, and the parts without an example."""
+        found: list[Consequence] = []
+        rest = []
+        for part in parts:
+            given = list(of_limit(part)) if is_limit(part) else []
+            found += [dataclasses.replace(each, place=part.place) for each in given]
+            rest += [] if given else [part]
+        return found, rest
 
     def explain(self, parts: Iterable[Uncompared]) -> tuple[list[Consequence], list[Uncompared]]:
         """Return what the parts lead to, and the parts for which there is no example."""
@@ -73,9 +65,7 @@ class Consequences:
             for each in given[:_SHOWN]:
                 placed = dataclasses.replace(each, place=part.place)
                 found.setdefault((each.gained, each.message), placed)
-            # What only takes away is explained by that if it is an import or an export less.
-            less = part.change == "removed" and {"imports", "exports"} & set(part.keys[2:3])
-            if not (given if less else any(each.gained for each in given)):
+            if not (given if _told_by_losses(part) else any(each.gained for each in given)):
                 rest.append(part)
         order = sorted(found.values(), key=lambda each: not each.gained)
         return order, rest
@@ -103,10 +93,25 @@ class Consequences:
                 ["deny_exports"],
             ):
                 yield from self._of_links("leaf", label)
-            case ("cluster", "permissions", *_):
+            case ("websocket" | "mqtt", *rest) if rest in ([], ["no_auth_user"]):
+                yield from self._logins.explain(part)
+                yield from self._of_anonymous()
+            case ("leafnodes",):
+                yield from self._of_links("leaf", None)
+                yield from self._logins.explain(part)
+            case ("cluster",) | ("cluster", "permissions", *_):
                 yield from self._of_links("route", "")
+            case ("gateway", *rest) if rest[:1] in ([], ["gateways"]):
+                yield from self._of_links("gateway", "")
+                yield from self._logins.explain(part)
             case (*_, "allowed_connection_types") if part.user is not None:
                 yield from self._of_types(part)
+            case ("accounts" | "account claims", account, "jetstream", *_):
+                yield from self._of_jetstream(account)
+            case _ if is_limit(part):
+                yield from of_limit(part)
+            case _:
+                yield from self._logins.explain(part)
 
     # --- what crosses
 
@@ -222,23 +227,33 @@ class Consequences:
                         message = f"{name} {word} {means.witness} of the system account"
                         yield Consequence(side, message, str(means.witness), name)
 
-    def _of_links(self, kind: str, label: str) -> Iterator[Consequence]:
+    def _of_links(self, kind: str, label: str | None) -> Iterator[Consequence]:
         sides = {
             side: {(each.name, each.account): each.permissions for each in of.links
                    if each.kind == kind}
             for side, of in self._sides.items()
         }  # fmt: skip
         verbs = {"publish": "gets", "subscribe": "brings"}
-        what = {"leaf": "leaf node of", "route": "cluster"}[kind]
+        what = {"leaf": "leaf node of", "route": "cluster", "gateway": "gateway to"}[kind]
         for side in (True, False):
             for key, permissions in sides[side].items():
-                if kind == "leaf" and not label.startswith(key[0]):
+                if kind == "leaf" and label is not None and not label.startswith(key[0]):
                     continue
                 before = sides[not side].get(key, _NOTHING)
                 for verb, subject in _grants(before, permissions):
                     of = f", account {key[1]}" if key[1] else ""
                     message = f"the {what} {key[0]}{of} {verbs[verb]} {subject}"
                     yield Consequence(side, message, subject)
+
+    def _of_jetstream(self, account: str) -> Iterator[Consequence]:
+        stored = {
+            side: account in each.accounts and each.accounts[account].jetstream
+            for side, each in self._sides.items()
+        }
+        for side in (True, False):
+            if stored[side] and not stored[not side]:
+                message = f"JetStream answers requests in {account}, such as $JS.API.INFO"
+                yield Consequence(side, message, "$JS.API.INFO")
 
     def _of_types(self, part: Uncompared) -> Iterator[Consequence]:
         user = str(part.user)
@@ -252,6 +267,22 @@ class Consequences:
                 means = ", ".join(sorted(types))
                 message = f"{user} may connect as {means}, and {verb} {subject} so"
                 yield Consequence(side, message, subject, user)
+
+
+def _told_by_losses(part: Uncompared) -> bool:
+    """True if a part whose examples are all of what was possible before is told by these."""
+    match part.keys:
+        case (_, _, "imports" | "exports", *_):
+            return part.change == "removed"
+        case ("tls", *rest) if rest in ([], ["verify"], ["verify_and_map"]):
+            return True
+        case ("cluster", "permissions", *_):
+            return True  # what is granted anew was looked for in the lists
+        case ("cluster" | "gateway" | "leafnodes" | "websocket" | "mqtt", *rest):
+            return part.change == "removed" and rest in ([], ["port"], ["authorization"])
+        case (*_, "password" | "proxy_required" | "bearer_token" | "jetstream"):
+            return True
+    return is_limit(part) or part.keys[:2] == ("authorization", "auth_callout")
 
 
 def _edges(deployment: Deployment, account: str, kind: str) -> Iterator[tuple[str, Import]]:

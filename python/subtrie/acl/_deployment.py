@@ -26,6 +26,7 @@ class Deployment:
         no_auth_user: the user of connections without credentials; None without one.
         cluster: the name of the broker's cluster, empty without one; None if it is not known.
         links: leaf nodes, gateways and routes.
+        admission: what a connection needs besides the credentials of a user.
         ignored: what the inputs hold and the broker ignores, a line each.
         unverified: signatures of activation tokens that were not verified, because the extra
             ``creds`` is not installed, a line each.
@@ -45,6 +46,7 @@ class Deployment:
         ]
         self.ignored, self.unverified = loaded.ignored, loaded.unverified
         self.unseen = loaded.unseen
+        self.admission = loaded.admission
         self._account_of = loaded.account_of
 
     @classmethod

@@ -56,8 +56,8 @@ def uncompared(
 ) -> list[Uncompared]:
     """Return what differs between two inputs besides the lists of their users.
 
-    Ports, logging and limits of sizes and counts are left out; whatever else differs is named,
-    also what this version does not know. Without a result, only the lists can make a difference.
+    Ports, logging and the broker's own storage are left out; whatever else differs is named, also
+    what this version does not know. Without a result, only the lists can make a difference.
 
     Args:
         old: the input before a change, of any format of ``Permissions.load_all``.
@@ -132,7 +132,10 @@ def _parts(
         return  # what a new or a removed user may do is a difference of lists
     blocks = [each.value if each is not None else {} for each in (new, old)]
     if all(isinstance(each, dict) for each in blocks) and (not one_sided or _opened(path)):
+        new_account = one_sided and path[:1] in (("accounts",), ("account claims",))
         for name in blocks[0] | blocks[1]:
+            if new_account and len(path) == 2 and name == "limits":
+                continue  # they limit what is named beside them
             yield from _parts(blocks[1].get(name), blocks[0].get(name), (*path, name), one_kind)
         return
     if old is not None and new is not None and old.value == new.value:
@@ -160,7 +163,9 @@ def _opened(path: tuple[str, ...]) -> bool:
     match path:
         case () | ("accounts",) | ("accounts", _) | ("authorization",) | ("mappings",):
             return True
-        case ("accounts", _, "users" | "exports" | "imports" | "mappings"):
+        case ("accounts", _, "users" | "exports" | "imports" | "mappings" | "limits"):
+            return True
+        case ("account claims", _, "limits"):
             return True
         case ("authorization", "users") | ("user claims",):
             return True

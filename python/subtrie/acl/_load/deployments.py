@@ -16,6 +16,7 @@ from ..._nats.jwt import claims_of, is_revoked, kind_of_token
 from ..._nats.nkey import check_secret_file
 from .._account import Account, Import, add_implied
 from .account_jwt import account_in_jwt, issued_by_account
+from .admission import admission_of
 from .config_accounts import GLOBAL, accounts_of, system_of
 from .config_keys import top_level
 from .config_links import cluster_of, links_of
@@ -125,6 +126,7 @@ class _DeploymentReader:
         loaded, self._configured = self._loaded, True
         loaded.cluster, loaded.system = cluster_of(values), system_of(values)
         loaded.links += links_of(values)
+        loaded.admission = admission_of(values)
         if (named := values.get("no_auth_user")) is not None and named.value:
             loaded.no_auth_user = str(named.value)
         rows = users_of_accounts(values)

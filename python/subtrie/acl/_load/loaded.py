@@ -9,6 +9,7 @@ from ..._findings.finding import Place
 from ..._nats.jwt import Validity
 from .._account import Account
 from .._response_limit import ResponseLimit
+from .admission import Admission
 
 #: The subject that asks an authorization callout.
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
@@ -78,6 +79,7 @@ class LoadedDeployment:
     system: str | None = None
     no_auth_user: str | None = None
     links: list[LoadedLink] = dataclasses.field(default_factory=list)
+    admission: Admission = dataclasses.field(default_factory=Admission)
     #: What the inputs hold and the broker ignores, a line each.
     ignored: list[str] = dataclasses.field(default_factory=list)
     #: Signatures that were not verified, because the package for it is missing, a line each.

@@ -20,16 +20,16 @@ _NETWORK = (
     "dont_randomize"
 )
 
-#: Where a broker listens, what it logs and tells of itself, its limits of sizes and counts.
+#: Where a broker listens, what it logs and tells of itself, its own buffers.
 _TOP = _words(
     f"{_TIMES} listen host net port client_advertise server_name server_tags server_metadata "
     "http https http_port monitor_port https_port http_base_path "
     "debug trace trace_verbose trace_headers logtime logtime_utc syslog remote_syslog logfile "
     "log_file logfile_size_limit log_size_limit logfile_max_num log_max_num max_traced_msg_len "
     "pidfile pid_file ports_file_dir prof_port prof_block_rate store_dir storedir ocsp_cache "
-    "max_control_line max_payload max_pending max_connections max_conn max_subscriptions max_subs "
-    "max_closed_clients connect_error_reports reconnect_error_reports lame_duck_duration "
-    "lame_duck_grace_period disable_sublist_cache no_sublist_cache no_fast_producer_stall"
+    "max_control_line max_pending max_closed_clients connect_error_reports "
+    "reconnect_error_reports lame_duck_duration lame_duck_grace_period "
+    "disable_sublist_cache no_sublist_cache no_fast_producer_stall"
 )
 
 #: Irrelevant keys by block. Lists of users are compared as permissions, beside this.
@@ -37,7 +37,7 @@ IRRELEVANT: dict[str, frozenset[str]] = {
     "": _TOP,
     "authorization": _words("timeout"),
     "authorization of users": _words("timeout default_permissions permissions"),
-    "account": _words("default_permissions limits"),
+    "account": _words("default_permissions"),
     "user": _words("permissions authorization user nkey"),
     "cluster": _words(f"{_NETWORK} cluster_advertise"),
     "gateway": _words(_NETWORK),
@@ -67,11 +67,11 @@ IRRELEVANT: dict[str, frozenset[str]] = {
         "min_version handshake_first first immediate"
     ),
     # Claims. What a user's lists grant is compared beside this.
-    "user claims": _words("pub sub resp subs data payload type version description"),
+    "user claims": _words("pub sub resp data type version description"),
     "account claims": _words("default_permissions type version description info_url"),
     "operator claims": _words("type version operator_service_urls"),
     "limits": _words(
-        "subs data payload imports exports streams consumer max_ack_pending mem_max_stream_bytes "
+        "data imports exports streams consumer max_ack_pending mem_max_stream_bytes "
         "disk_max_stream_bytes max_bytes_required"
     ),
 }
@@ -83,8 +83,14 @@ OF_NAMES = {
     "operator claims": "operator claims",
 }  # fmt: skip
 
+#: Other spellings of a limit.
+LIMIT_NAMES = {
+    "max_conn": "max_connections", "max_subs": "max_subscriptions", "max_pay": "max_payload",
+    "max_leafs": "max_leafnodes",
+}  # fmt: skip
+
 #: Other spellings of a key.
-ALIASES = {
+ALIASES = LIMIT_NAMES | {
     "username": "user", "pass": "password", "creds": "credentials", "local": "account",
     "url": "urls", "maps": "mappings", "leaf": "leafnodes", "ws": "websocket",
     "system": "system_account", "no_system": "no_system_account", "no_sys_acc": "no_system_account",
@@ -99,8 +105,17 @@ ALIASES = {
     "trusted_keys": "trusted",
 }  # fmt: skip
 
-#: Keys of which only counts whether they are set: secrets, ports, and limits that may be 0.
-SET_OR_NOT = _words("password token port mem_storage disk_storage conn leaf exp nbf")
+#: Keys of which only counts whether they are set: secrets and ports.
+SET_OR_NOT = _words("password token port mem_storage disk_storage")
+
+#: Numbers that limit, of which a negative one limits nothing; and moments, of which 0 is none.
+LIMITS = _words(
+    "max_payload payload max_connections conn max_subscriptions subs max_leafnodes leaf"
+)
+MOMENTS = _words("exp nbf")
+
+#: The limits of a broker whose configuration does not say.
+DEFAULT_LIMITS = {"max_payload": 1024 * 1024, "max_connections": 65_536}
 
 #: Flags whose absence is the same as ``false``.
 OFF_BY_DEFAULT = _words(

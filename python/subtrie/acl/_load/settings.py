@@ -13,7 +13,7 @@ from typing import Any
 from ..._core.file_errors import file_error
 from ..._findings.finding import Place
 from ..._nats.creds_file import is_creds, jwt_in_creds
-from ..._nats.jwt import claims_of, kind_of_token
+from ..._nats.jwt import claims_of, kind_of_token, utc_text
 from .config_accounts import jetstream_enabled
 from .config_keys import top_level
 from .config_links import address_of
@@ -22,9 +22,13 @@ from .deployments import JWT, is_address, tokens_below
 from .files import STANDARD_INPUT, read_text
 from .setting_keys import (
     ALIASES,
+    DEFAULT_LIMITS,
     FILES,
     IRRELEVANT,
+    LIMIT_NAMES,
+    LIMITS,
     LISTENERS,
+    MOMENTS,
     OF_NAMES,
     OFF_BY_DEFAULT,
     SET_OR_NOT,
@@ -163,7 +167,7 @@ class _Tree:
         irrelevant = IRRELEVANT.get(block, frozenset())
         found: dict[str, Setting] = {}
         for key, each in node.value.items():
-            name = _key(key) if block != "limits" else key
+            name = _key(key) if block != "limits" else LIMIT_NAMES.get(key.lower(), key)
             if name in irrelevant:
                 continue
             while name in found:  # two spellings of one key
@@ -181,6 +185,12 @@ class _Tree:
             place = (node.file, node.line, node.column)
             fields["enabled"] = Node(jetstream_enabled(node), *place)
             return self.block(Node(fields, *place), "jetstream")
+        if key in LIMITS | MOMENTS and type(value) is int:
+            limits = value >= 0 if key in LIMITS else bool(value)
+            if block == "" and value == DEFAULT_LIMITS.get(key):
+                return None
+            text = str(value) if key in LIMITS else utc_text(value)
+            return Setting(value, _place(node), text) if limits else None
         if key in SET_OR_NOT:
             return Setting(True, _place(node)) if value else None
         if isinstance(value, dict):
