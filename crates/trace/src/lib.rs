@@ -1,7 +1,7 @@
 //! Reader of the trace log of nats-server (`-DV`): bytes in, events out, no I/O.
 //!
 //! A [`Reader`] gets the lines of a log in order, as [`Lines`] finds them, and tells a [`Sink`] what
-//! they are. Payloads are not read. The column names and the rule that decides which publish a
+//! they are. Of payloads only the answers of JetStream are read. The column names and the rule that decides which publish a
 //! delivery belongs to are those of the audit.
 
 mod clock;
@@ -10,6 +10,7 @@ mod connections;
 mod divider;
 mod event;
 mod free_lines;
+mod jetstream;
 mod json_texts;
 mod lines;
 mod login;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::entries::{DeliveryKey, Entries, Message, extend};
+use super::entries::{Delivered, DeliveryKey, Entries, Message, extend};
 use super::{COUNTS, DAY, SPANS};
 use subtrie_columns::{NULL, Texts};
 
@@ -16,7 +16,7 @@ use subtrie_columns::{NULL, Texts};
 pub struct Bucket {
     pub subjects: Texts,
     pub messages: Messages,
-    pub deliveries: Entries<DeliveryKey, i64>,
+    pub deliveries: Entries<DeliveryKey, Delivered>,
     /// For each subject the row of the messages of its first sender.
     first: Vec<u32>,
     /// The rows of other senders, by subject and sender.

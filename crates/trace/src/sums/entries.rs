@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 pub struct Sender {
     pub server: u32,
     pub conn: u32,
+    pub account: u32,
     pub identity: u32,
     pub source: u32,
     pub user: u32,
@@ -24,9 +25,30 @@ pub struct DeliveryKey {
     pub conn: u32,
     pub sid: u32,
     pub queue: u32,
+    /// Stream and consumer of a message of JetStream, as `ORDERS.shipper`.
+    pub consumer: u32,
     pub subject: u32,
     pub subscription: Option<i64>,
     pub window: Option<i64>,
+}
+
+/// The deliveries of a key.
+#[derive(Clone, Copy, Default)]
+pub struct Delivered {
+    pub count: i64,
+    /// The time of the first one that is more than the word that no client subscribes the subject.
+    pub first: Option<i64>,
+}
+
+impl Delivered {
+    /// Add other deliveries of the key.
+    pub fn add(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.first = match (self.first, other.first) {
+            (Some(one), Some(another)) => Some(one.min(another)),
+            (one, another) => one.or(another),
+        };
+    }
 }
 
 /// Keys in the order in which they were added, each with a value.

@@ -4,12 +4,13 @@ use arrow_schema::ArrowError;
 
 use super::entries::Message;
 use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
-use super::{ABOUT_CONNECTION, DAMAGED, SUBSCRIPTION, VIOLATION};
+use super::{ABOUT_CONNECTION, ABOUT_STREAM, DAMAGED, SUBSCRIPTION, VIOLATION};
 
 /// The columns of a table of events that are summed, or decide what a row is.
 pub struct Events {
     pub server: TextColumn,
     pub conn: TextColumn,
+    pub account: TextColumn,
     pub identity: TextColumn,
     pub source: TextColumn,
     pub user: TextColumn,
@@ -40,6 +41,7 @@ impl Events {
         Ok(Self {
             server: input.texts("server")?,
             conn: input.texts("conn")?,
+            account: input.texts("account")?,
             identity: input.texts("identity")?,
             source: input.texts("identity_source")?,
             user: input.texts("user")?,
@@ -70,6 +72,7 @@ impl Events {
         match self.op.get(row).unwrap_or_default() {
             b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
             b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
+            b"STREAM" | b"STORED" => flags |= ABOUT_STREAM,
             b"VIOLATION" => match self.refused.get(row) {
                 Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,
                 Some(kind) if kind != b"reply" => flags |= VIOLATION,

@@ -18,11 +18,12 @@ use arrow_schema::ArrowError;
 use foldhash::fast::RandomState;
 
 use self::bucket::Bucket;
-use self::entries::{DeliveryKey, Entries, Sender};
+use self::entries::{Delivered, DeliveryKey, Entries, Sender};
 use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
 use self::placed::{Placed, by_bucket};
+use crate::jetstream::{consumer_of, is_no_responders};
 use subtrie::microbus::{Address, decode};
 use subtrie_columns::{Last, NULL, Texts, valid};
 
@@ -44,6 +45,8 @@ pub const DAMAGED: u16 = 64;
 pub const ABOUT_CONNECTION: u16 = 128;
 /// An accepted message with a reply subject.
 pub const REQUEST: u16 = 256;
+/// A stream that stored a message, or the subjects that a stream stores.
+pub const ABOUT_STREAM: u16 = 512;
 
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
@@ -131,7 +134,7 @@ impl TrafficSums {
         let input = self.input(batch)?;
         let events = Events::new(&input)?;
         let mut found = Vec::new();
-        let mut last: [Last; 8] = Default::default();
+        let mut last: [Last; 10] = Default::default();
         let placed = self.placed(&events.subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let flags = self.add_event(&events, row, &placed[row], &mut last)? | events.flags(row);
@@ -151,7 +154,7 @@ impl TrafficSums {
         events: &Events,
         row: usize,
         placed: &Placed<'_>,
-        last: &mut [Last; 8],
+        last: &mut [Last; 10],
     ) -> Result<u16, ArrowError> {
         let op = events.op.get(row).unwrap_or_default();
         let direction = events.direction.get(row).unwrap_or_default();
@@ -177,22 +180,28 @@ impl TrafficSums {
         if delivers {
             let sid = last[3].number(&mut self.names, events.sid.get(row))?;
             let queue = last[4].number(&mut self.names, events.queue.get(row))?;
+            let consumer = events.reply.get(row).and_then(consumer_of);
+            let consumer = last[8].number(&mut self.names, consumer)?;
             let subscription = events.subscription.get(row);
             let key = DeliveryKey {
                 server,
                 conn,
                 sid,
                 queue,
+                consumer,
                 subject,
                 subscription,
                 window,
             };
-            self.deliver(bucket, key, 1);
+            let answers = self.days && !is_no_responders(op, events.size.get(row));
+            let first = events.time.get(row).filter(|_| answers);
+            self.deliver(bucket, key, Delivered { count: 1, first });
             return Ok(0);
         }
         let sender = Sender {
             server,
             conn,
+            account: last[9].number(&mut self.names, events.account.get(row))?,
             identity: last[2].number(&mut self.names, events.identity.get(row))?,
             source: last[5].number(&mut self.names, events.source.get(row))?,
             user: last[6].number(&mut self.names, events.user.get(row))?,
@@ -229,15 +238,15 @@ impl TrafficSums {
     /// `ArrowError` if a column has another type.
     pub fn add_publishes(&mut self, batch: ArrayData) -> Result<(), ArrowError> {
         let input = self.input(batch)?;
-        let [server, conn, identity, subject] =
-            texts(&input, ["server", "conn", "identity", "subject"])?;
+        let [server, conn, account, identity, subject] =
+            texts(&input, ["server", "conn", "account", "identity", "subject"])?;
         let [source, user, client] = texts(&input, ["identity_source", "user", "client"])?;
         let window = input.numbers("window")?;
         let counts = numbers(&input, COUNTS)?;
         let firsts = numbers(&input, SPANS.map(|[first, _]| first))?;
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let days = input.lists(DAYS)?;
-        let mut last: [Last; 6] = Default::default();
+        let mut last: [Last; 7] = Default::default();
         let placed = self.placed(&subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let sender = Sender {
@@ -247,6 +256,7 @@ impl TrafficSums {
                 source: last[3].number(&mut self.names, source.get(row))?,
                 user: last[4].number(&mut self.names, user.get(row))?,
                 client: last[5].number(&mut self.names, client.get(row))?,
+                account: last[6].number(&mut self.names, account.get(row))?,
                 window: window.get(row),
             };
             let sender = self.sender(sender);
@@ -276,10 +286,13 @@ impl TrafficSums {
     /// `ArrowError` if a column has another type.
     pub fn add_deliveries(&mut self, batch: ArrayData) -> Result<(), ArrowError> {
         let input = self.input(batch)?;
-        let [server, conn, sid, queue, subject] =
-            texts(&input, ["server", "conn", "sid", "queue", "subject"])?;
-        let [window, subscription, count] = numbers(&input, ["window", "subscription", "count"])?;
-        let mut last: [Last; 4] = Default::default();
+        let [server, conn, sid, queue, consumer, subject] = texts(
+            &input,
+            ["server", "conn", "sid", "queue", "consumer", "subject"],
+        )?;
+        let [window, subscription, count, first] =
+            numbers(&input, ["window", "subscription", "count", "first"])?;
+        let mut last: [Last; 5] = Default::default();
         let placed = self.placed(&subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let bucket = placed[row].bucket;
@@ -290,12 +303,16 @@ impl TrafficSums {
                 conn: last[1].number(&mut self.names, conn.get(row))?,
                 sid: last[2].number(&mut self.names, sid.get(row))?,
                 queue: last[3].number(&mut self.names, queue.get(row))?,
+                consumer: last[4].number(&mut self.names, consumer.get(row))?,
                 subject,
                 subscription: subscription.get(row),
                 window: window.get(row),
             };
             let (sum, _) = self.buckets[bucket].deliveries.value(key);
-            *sum = sum.saturating_add(count.get(row).unwrap_or(0));
+            sum.add(Delivered {
+                count: count.get(row).unwrap_or(0),
+                first: first.get(row),
+            });
         }
         Ok(())
     }
@@ -391,9 +408,9 @@ impl TrafficSums {
         number
     }
 
-    fn deliver(&mut self, bucket: usize, key: DeliveryKey, count: i64) {
+    fn deliver(&mut self, bucket: usize, key: DeliveryKey, added: Delivered) {
         let (sum, new) = self.buckets[bucket].deliveries.value(key);
-        *sum = sum.saturating_add(count);
+        sum.add(added);
         if new {
             self.find_plane(bucket, key.subject);
         }

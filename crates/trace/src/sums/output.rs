@@ -121,13 +121,13 @@ impl TrafficSums {
         subjects: NamedColumn,
         rows: usize,
     ) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 6] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut names: [_; 7] = std::array::from_fn(|_| TextColumn::new(rows));
         let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
         let senders = buckets.iter().flat_map(|each| &each.messages.senders);
         for &sender in senders {
             let (sender, ()) = &self.senders.rows[sender as usize];
             windows.append_option(sender.window);
-            let by = [sender.server, sender.conn, sender.identity];
+            let by = [sender.server, sender.conn, sender.account, sender.identity];
             let about = [sender.source, sender.user, sender.client];
             let numbers = by.into_iter().chain(about);
             for (column, number) in names.iter_mut().zip(numbers) {
@@ -138,6 +138,7 @@ impl TrafficSums {
         let titles = [
             "server",
             "conn",
+            "account",
             "identity",
             "identity_source",
             "user",
@@ -176,27 +177,31 @@ impl TrafficSums {
         subjects: NamedColumn,
         rows: usize,
     ) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 4] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut names: [_; 5] = std::array::from_fn(|_| TextColumn::new(rows));
         let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
+        let mut firsts = TimestampMicrosecondBuilder::with_capacity(rows);
         let mut subscriptions = Vec::with_capacity(rows);
         let mut counts = Vec::with_capacity(rows);
-        for (key, count) in buckets.iter().flat_map(|each| &each.deliveries.rows) {
+        for (key, sum) in buckets.iter().flat_map(|each| &each.deliveries.rows) {
             windows.append_option(key.window);
-            let numbers = [key.server, key.conn, key.sid, key.queue];
+            let numbers = [key.server, key.conn, key.sid, key.queue, key.consumer];
             for (column, number) in names.iter_mut().zip(numbers) {
                 column.push(self.names.get(number));
             }
             subscriptions.push(key.subscription);
-            counts.push(*count);
+            counts.push(sum.count);
+            firsts.append_option(sum.first);
         }
         let mut columns = vec![times("window", windows)];
-        for (name, texts) in ["server", "conn", "sid", "queue"].into_iter().zip(names) {
+        let titles = ["server", "conn", "sid", "queue", "consumer"];
+        for (name, texts) in titles.into_iter().zip(names) {
             columns.push(texts.finish(name)?);
         }
         columns.push(subjects);
         let known = Int64Array::from(subscriptions);
         columns.push(known_column("subscription", Arc::new(known)));
         columns.push(Some(("count", Arc::new(Int64Array::from(counts)))));
+        columns.push(times("first", firsts));
         table(columns, rows)
     }
 }

@@ -1,0 +1,138 @@
+//! What a log tells of JetStream: the consumer of a delivery, the subjects of a stream, and the
+//! stream that stored a message.
+
+use memchr::{memchr_iter, memmem};
+use smallvec::SmallVec;
+
+use super::text::unquote;
+
+/// The bytes of a payload that are read.
+const READ: usize = 65_536;
+/// The bytes of a message that only says that no client subscribes its subject.
+const NO_RESPONDERS: i64 = 16;
+const STORED: &[u8] = br#"["{\"stream\":\""#;
+const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_"#;
+
+/// What the payload of a message that the server sent says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A stream stored a message.
+    Stored(Vec<u8>),
+    /// The names of streams, each with a pattern of subjects that it stores.
+    Streams(Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+/// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery.
+#[must_use]
+pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
+    let rest = reply.strip_prefix(b"$JS.ACK.")?;
+    let dots: SmallVec<[usize; 12]> = memchr_iter(b'.', rest).collect();
+    match dots.len() {
+        5 | 6 => rest.get(..dots[1]),
+        // The domain and a hash of the account come before the stream.
+        8.. => rest.get(dots[1] + 1..dots[3]),
+        _ => None,
+    }
+}
+
+/// Whether a message says nothing but that no client subscribes its subject.
+#[must_use]
+pub fn is_no_responders(op: &[u8], size: Option<i64>) -> bool {
+    op == b"HMSG" && size == Some(NO_RESPONDERS)
+}
+
+/// Read the payload of a message that the server sent, from its bracket on, as the log quotes it.
+///
+/// A payload that was cut tells what is whole in it.
+#[must_use]
+pub fn answer(body: &[u8]) -> Option<Answer> {
+    if let Some(rest) = body.strip_prefix(STORED) {
+        let end = memmem::find(rest, br#"\""#)?;
+        let plain = end > 0 && !rest[..end].contains(&b'\\');
+        return plain.then(|| Answer::Stored(rest[..end].to_vec()));
+    }
+    if !body.starts_with(TOLD) {
+        return None;
+    }
+    let text = unquote(&body[2..body.len().min(READ)]);
+    let mut found = Vec::new();
+    let mut rest: &[u8] = &text;
+    while let Some(at) = memmem::find(rest, br#""config":{"name":"#) {
+        rest = &rest[at + 17..];
+        let end = memmem::find(rest, br#""config":{"#).unwrap_or(rest.len());
+        let (config, after) = rest.split_at(end);
+        streams_in(config, &mut found);
+        rest = after;
+    }
+    (!found.is_empty()).then_some(Answer::Streams(found))
+}
+
+/// Add the subjects of the stream whose configuration begins with its name.
+fn streams_in(config: &[u8], found: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Option<()> {
+    let (name, mut rest) = string(config)?;
+    let at = memmem::find(rest, br#""subjects":["#)?;
+    rest = &rest[at + 12..];
+    while rest.first() != Some(&b']') {
+        let (subject, after) = string(rest)?;
+        found.push((name.clone(), subject));
+        rest = after.strip_prefix(b",").unwrap_or(after);
+    }
+    Some(())
+}
+
+/// Read a JSON string of a name or a pattern: of escapes, only those that the server writes.
+fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut rest = text.strip_prefix(b"\"")?;
+    let mut found = Vec::new();
+    loop {
+        let (&byte, after) = rest.split_first()?;
+        rest = after;
+        match byte {
+            b'"' => return Some((found, rest)),
+            b'\\' => {
+                let code = rest.strip_prefix(b"u00")?.first_chunk::<2>()?;
+                let code = std::str::from_utf8(code).ok()?;
+                found.push(u8::from_str_radix(code, 16).ok()?);
+                rest = &rest[5..];
+            }
+            _ => found.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consumers_of_reply_subjects() {
+        let short: &[u8] = b"$JS.ACK.ORDERS.shipper.1.61.1.1795632392910407345.0";
+        let long: &[u8] = b"$JS.ACK.hub.ACCHASH.ORDERS.shipper.1.61.1.1795632392910407345.0";
+        let token: &[u8] = b"$JS.ACK._.ACCHASH.ORDERS.shipper.1.61.1.1795632392910407345.0.abcd";
+        for reply in [short, long, token] {
+            assert_eq!(consumer_of(reply), Some(&b"ORDERS.shipper"[..]));
+        }
+        for reply in [&b"$JS.ACK.ORDERS"[..], b"$JS.ACK.a.b.c.d", b"_INBOX.a", b""] {
+            assert_eq!(consumer_of(reply), None);
+        }
+    }
+
+    #[test]
+    fn answers_of_the_server() {
+        let stored = br#"["{\"stream\":\"ORDERS\", \"seq\":1}"]"#;
+        assert_eq!(answer(stored), Some(Answer::Stored(b"ORDERS".to_vec())));
+        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_create_response\",\"config\":{\"name\":\"A\",\"subjects\":[\"$KV.c.\\u003e\",\"b.*\"],\"retention\":\"limits\""]"#;
+        let pairs = [("A", "$KV.c.>"), ("A", "b.*")].map(|(name, text)| (name.into(), text.into()));
+        assert_eq!(answer(body), Some(Answer::Streams(pairs.to_vec())));
+        for end in 0..body.len() {
+            answer(&body[..end]);
+        }
+        for body in [
+            &b"[\"\"]"[..],
+            br#"["{\"stream\":\"\"}"]"#,
+            br#"["{\"error\":{}"]"#,
+        ] {
+            assert_eq!(answer(body), None);
+        }
+    }
+}
