@@ -21,6 +21,7 @@ from typing import Any
 from plain_logins import Logins
 from subtrie._core.redaction import redact_text
 from subtrie.wire import log
+from subtrie.wire._go_quote import unquote
 
 __all__ = ["read_events"]
 
@@ -184,6 +185,9 @@ class _Reader:
             if direction == "in" and window is not None and time is not None:
                 window.limit = time + _WINDOW
                 heapq.heappush(self._limits, (window.limit, position, window))
+            if client and direction == "out":
+                for told in _told_by_jetstream(rest[19:].removesuffix('"]')):
+                    self._add(position, **shared, time=time, **told)
             return
         if not after.startswith(" ["):
             raise _Refused("incomplete line" if len(rest) < 5 else "not an operation")
@@ -333,6 +337,23 @@ class _Reader:
         known = self._subscriptions.get((conn, sid))
         if known is not None:
             known.active = False
+
+
+def _told_by_jetstream(quoted: str) -> list[Row]:
+    """Return what an answer of JetStream says: who stored a message, what streams store."""
+    text = unquote(quoted)
+    stored = re.match(r'\{"stream":"([^"\\]+)"', text)
+    if stored is not None:
+        return [{"op": "STORED", "queue": stored[1]}]
+    found = []
+    if text.startswith('{"type":"io.nats.jetstream.api.v1.stream_'):
+        for config in text.split('"config":{"name":')[1:]:
+            name = re.match(r'"([^"\\]*)"', config)
+            own = config.split('"config":{')[0].partition('"subjects":[')[2]
+            for pattern in re.match(r'(?:"[^"]*",?)*', own)[0].split('"')[1::2] if name else ():
+                subject = re.sub(r"\\u00(..)", lambda code: chr(int(code[1], 16)), pattern)
+                found.append({"op": "STREAM", "queue": _shown(name[1]), "subject": _shown(subject)})
+    return found
 
 
 def _serve(found: _Log) -> None:

@@ -1,29 +1,26 @@
 """A trace log of a real nats-server whose clients use JetStream, with three planted faults.
 
-Programs of nats-py publish into streams, fetch, receive, acknowledge, keep keys and objects, ask and
-answer. Each has a user of its own. What is wrong, in the order of how many messages each fault has:
-``web`` publishes a misspelt subject that no stream captures; ``web`` may not publish to
-``payments.>``; ``ship`` publishes what nobody subscribes. ``truth`` counts what the programs did.
+Programs of nats-py publish into streams, fetch, receive, acknowledge, keep keys and objects, ask
+and answer. Each has a user of its own. The faults, most messages first: ``web`` publishes a
+misspelt subject that no stream stores; ``web`` may not publish to ``payments.>``; ``ship``
+publishes what no client subscribes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import nats
 import nats.micro
 from nats.aio.client import Client
-from nats.errors import Error
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, StreamConfig
-from servers import monitor, serving
 
 from patience import until
+from servers import monitor, serving
 from subtrie.acl._load.snapshots import json_at
 
 PAGE = "/jsz?accounts=1&streams=1&consumers=1&config=1"
@@ -63,8 +60,12 @@ async def _programs(url: str) -> None:
     clients = {}
     for name in ("admin", "web", "ship", "bill", "conf", "quotes"):
         clients[name] = await nats.connect(
-            url, user=name, password=name, name=f"{name}-1", inbox_prefix=f"_INBOX.{name}".encode()
-            if name == "bill" else b"_INBOX", error_cb=_quiet,
+            url,
+            user=name,
+            password=name,
+            name=f"{name}-1",
+            inbox_prefix=f"_INBOX.{name}".encode() if name == "bill" else b"_INBOX",
+            error_cb=_quiet,
         )
     await _streams(clients["admin"])
     await _answering(clients["quotes"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jetstream_log import jetstream_log
 
 from subtrie.audit import Questions, Run, audit, load_code, load_rules, partials_of, table_of
 from subtrie.audit._growing import GrowingAudit
@@ -35,8 +36,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def logs(world: Path) -> list[str]:
-    return [str(world / "trace.log"), str(GO_LIVE / "trace.log")]
+def logs(world: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    streams, _ = jetstream_log(tmp_path_factory.mktemp("jetstream"))
+    return [str(world / "trace.log"), str(GO_LIVE / "trace.log"), str(streams)]
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +184,7 @@ def test_a_stream_of_another_version_or_without_questions_is_refused(
         run(questions=questions)
     manifest = out / "audit.json"
     assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == before
-    manifest.write_text(manifest.read_text().replace('"version": 3', '"version": 2'))
+    manifest.write_text(manifest.read_text().replace('"version": 4', '"version": 3'))
     with pytest.raises(Exception, match="another version of subtrie"):
         run()
     with pytest.raises(OutputFolderError, match="another version of subtrie"):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _DAY = 86_400_000_000
 _MINUTE = 60_000_000
+_OWNER_OF = {"$JS": "JetStream", "$SYS": "server", "$SRV": "services"}
+_OWNERS = {*_OWNER_OF.values(), "stream KV_config"}
 
 
 @dataclass
@@ -299,20 +301,29 @@ class AnswerTruth:
                         whole = shares[who][0] + more
                         key = (who, _fold_pattern(heard_on), subscriber, queue)
                         found[key].append((whole, row))
+            owner = _owner(text)
             for who, row in rows:
-                if not row.taken:
+                if owner is not None and not (owner == "services" and row.taken):
+                    found[who, _fold_pattern(text), owner, None].append((row.accepted, row))
+                elif not row.taken:
                     found[who, _fold_pattern(text), None, None].append((0, row))
         for (publisher, folded, hearer, group), items in found.items():
             yield {
                 "publisher": publisher, "pattern": folded, "subscriber": hearer, "queue": group,
                 "published": sum(row.accepted for _, row in items),
                 "delivered": sum(count for count, _ in items),
-                "undelivered": sum(row.undelivered for _, row in items),
+                "undelivered": sum(row.undelivered for _, row in items) * (hearer not in _OWNERS),
                 "bytes": sum(row.size for _, row in items),
                 "first": iso(first := min(row.times[0] for _, row in items)),
                 "last": iso(last := max(row.times[-1] for _, row in items)),
                 "per_minute": _per_minute(sum(row.accepted for _, row in items), last - first),
             }  # fmt: skip
+
+
+def _owner(text: str) -> str | None:
+    """Return who receives a subject of the server, of JetStream or of a bucket of keys."""
+    first, *others = text.split(".")
+    return f"stream KV_{others[0]}" if first == "$KV" else _OWNER_OF.get(first)
 
 
 def _per_minute(count: int, span: int) -> float:

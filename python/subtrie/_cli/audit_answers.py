@@ -53,10 +53,12 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
         min_sources: int | None,
         payloads: str | None,
         fail_on: tuple[str, ...],
+        streams: tuple[str, ...],
         **named: Any,
     ) -> Any:
         def read() -> AnswerOptions:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
+            from ..acl._jetstream.load import load_streams
             from ..audit import ANSWERS, TABLES, Questions, Selection
             from ..audit._answers.questions import load_code, load_rules, parse_time
 
@@ -83,6 +85,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 time=None if at is None else parse_time(at),
                 payloads=payloads,
                 automatic=not asked,
+                streams=load_streams(streams) if streams else None,
                 **given,
             )
             return AnswerOptions(questions, selection or None, permissions, tables)
@@ -103,6 +106,10 @@ _OPTIONS = (
     click.option(
         "--code", multiple=True, type=click.Path(exists=True), metavar="DIR",
         help="The source of the services, to compare with rules and traffic; repeatable.",
+    ),
+    click.option(
+        "--streams", multiple=True, metavar="FILE|URL",
+        help="The streams: a saved /jsz of `acl streams`, or a monitoring port; repeatable.",
     ),
     click.option("--answers", is_flag=True, help="Propose rules, and print flows and latency."),
     click.option("--subject", help="Print who received this subject, and when that changed."),

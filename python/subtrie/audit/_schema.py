@@ -29,7 +29,10 @@ TABLES_VERSION = 2
 #: ``identity_source`` is what ``identity`` rests on: ``jwt``, ``nkey`` or ``user``, which the
 #: broker proved; ``token``, which names no user; ``claimed``, the name that the client gave itself.
 #: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A
-#: row CLAIM says that CONNECT names another user than the proven one: the one in ``subject``.
+#: row STREAM has a pattern whose messages the stream in ``queue`` stores, and a row STORED is the
+#: answer of a stream that it stored a message: both are read of the payloads of JetStream's
+#: answers. A row CLAIM says that CONNECT names another user than the proven one: the one in
+#: ``subject``.
 #: ``size`` of an UNSUB is the number of messages that the subscription still waits for.
 #: A line that cannot be parsed has ``reason`` and ``_corrupt_record``.
 EVENTS: tuple[tuple[str, str], ...] = (

@@ -27,6 +27,8 @@ _TITLE = 160
 _COMPARED = 2_000
 #: The columns that name whom a row is about; the first that a table has.
 _USERS = ("who", "identity", "service", "publisher")
+#: What client libraries subscribe for themselves.
+_OF_LIBRARIES = ("$", "_INBOX.")
 _Row = dict[str, Any]
 
 
@@ -224,7 +226,11 @@ _RULES = (
         lambda row: f"Subscriptions that received no message, such as {row['pattern']}",
         "Nothing that was published matches them: they are misspelled, or not needed.",
         _always(""),
-        lambda row: not row["matched"] and not row["delivered"],
+        lambda row: (
+            not row["matched"]
+            and not row["delivered"]
+            and not row["pattern"].startswith(_OF_LIBRARIES)
+        ),
     ),
     _FindingRule(
         "unparseable",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from .sums import KINDS, Sums
+
 #: Microseconds; a rate is that of at least a minute.
 _MINUTE = 60_000_000
 
@@ -19,3 +21,33 @@ def per_minute(row: dict[str, Any]) -> float | None:
     span = max((row["last"] - row["first"]) // timedelta(microseconds=1), _MINUTE)
     tenths: int = (row["published"] * 10 * _MINUTE + span // 2) // span
     return tenths / 10
+
+
+def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the sums of flows; messages that were answered are not those of no subscriber.
+
+    An answer without a publisher in the log is that of a stream which stored the message, or of a
+    service of another account or server.
+    """
+    found = dict(sums["flow"])
+    by_name = sorted(sums["stored"].items(), key=lambda each: [str(part) for part in each[0]])
+    for (publisher, pattern, *receiver), (count,) in by_name:
+        lost = (publisher, pattern, None, None)
+        published, delivered, undelivered, size, first, last = found.get(lost, (0,) * 6)
+        taken = min(count, undelivered)
+        if not taken:
+            continue
+        share = size * taken // published
+        if taken < published:
+            left = published - taken, delivered, undelivered - taken, size - share, first, last
+            found[lost] = left
+        else:
+            del found[lost]
+        key = (publisher, pattern, *receiver)
+        stored = taken, taken, 0, share, first, last
+        old = found.get(key)
+        if old is not None:
+            both = zip(KINDS["flow"], old, stored, strict=True)
+            stored = tuple(how(one, other) for how, one, other in both)
+        found[key] = stored
+    return found

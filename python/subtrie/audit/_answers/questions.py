@@ -11,6 +11,7 @@ from pathlib import Path
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
+from ...acl._jetstream.streams import Streams
 from ...gencreds import Service, scan
 from ...microbus import check_identity_host
 
@@ -32,6 +33,7 @@ class Questions:
         payloads: ``heads`` reads message id, op code and status of Microbus messages, for their
             latency; None reads no payload.
         automatic: Answer only if the traffic has no plane, so that the other tables say little.
+        streams: The streams of the brokers, beside those that the log tells; None if not given.
     """
 
     rules: Mapping[str, Permissions] | None = None
@@ -42,6 +44,7 @@ class Questions:
     min_sources: int = 2
     payloads: str | None = None
     automatic: bool = False
+    streams: Streams | None = None
 
     def unasked(self, planes: Sequence[str], operations: int) -> bool:
         """Return whether the tables of the traffic say enough: it has planes, or is nothing."""

@@ -7,6 +7,7 @@
 | ``match`` | identity (where no rule matches), number of a rule, window | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day, window of a refused subscription | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue | published, delivered, undelivered, bytes, first, last |
+| ``stored`` | publisher, pattern, receiver that answered although no client received the message | messages |
 | ``latency`` | ``nats`` or ``microbus``, requester, subject, responder | microseconds with their number (None: no answer), errors |
 
 Times are microseconds since 1970.
@@ -68,6 +69,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "match": (_add, _add, _add, _union, greatest_known),
     "refusal": (_add, greatest_known),
     "flow": (_add, _add, _add, _add, least_known, greatest_known),
+    "stored": (_add,),
     "latency": (_tally, _add),
 }
 

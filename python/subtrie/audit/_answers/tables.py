@@ -13,7 +13,7 @@ from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from ...acl._synthesis import Observed, Thresholds, propose, route_key
 from .._schema import TABLES
-from .flows import per_minute
+from .flows import answered, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
@@ -310,7 +310,7 @@ class Answers:
         names = ("publisher", "pattern", "subscriber", "queue")
         sums = ("published", "delivered", "undelivered", "bytes")
         found = []
-        for key, (*counts, first, last) in self.sums["flow"].items():
+        for key, (*counts, first, last) in answered(self.sums).items():
             row = {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
                    "first": _time(first), "last": _time(last)}  # fmt: skip
             found.append({**row, "per_minute": per_minute(row)})

@@ -23,7 +23,8 @@ def event_counts(events: pa.RecordBatch) -> dict[str, int]:
     op = events.column("op")
     damaged = number(pc.is_valid(events.column("reason")))
     server = number(pc.is_in(op, value_set=_set("CLOSED", "SLOW", "START", "VIOLATION")))
-    remarks = number(pc.equal(op, "CLAIM"))  # beside the row of an operation
+    # Beside the row of an operation, or of a payload that is not counted.
+    remarks = number(pc.is_in(op, value_set=_set("CLAIM", "STORED", "STREAM")))
     sent = pc.and_kleene(
         pc.is_in(op, value_set=_set("MSG", "HMSG")), pc.equal(events.column("direction"), "out")
     )

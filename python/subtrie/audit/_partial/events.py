@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._readers.log_reader import native
 from .._schema import arrow_type
+from .add_up import add_up
 from .event_counts import event_counts
 from .kinds import BUCKETS, DAY, KINDS, complete
 from .partial import Partial
@@ -26,14 +27,14 @@ _LISTED_HELD = 100_000
 
 #: The columns of events that partials are made of.
 EVENT_COLUMNS = (
-    *("server", "file", "offset", "time", "conn", "identity", "identity_source", "user", "client"),
-    *("direction", "op", "subject"),
+    *("server", "file", "offset", "time", "conn", "account"),
+    *("identity", "identity_source", "user", "client", "direction", "op", "subject"),
     *("reply", "queue", "sid", "size", "deliveries", "refused", "forwarded", "ambiguous"),
     *("subscription", "position", "reason", "_corrupt_record"),
 )
 _SPAN = {"first": "time", "last": "time"}
 _HOP = {"taken": "deliveries"}
-_ABOUT_CONNECTION, _REFUSED_REPLY = 128, 32
+_ABOUT_CONNECTION, _REFUSED_REPLY, _ABOUT_STREAM = 128, 32, 512
 #: What ``TrafficSums.add_events`` says of a row, the kind it becomes, and the columns of the event
 #: that have other names there.
 _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
@@ -47,9 +48,11 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (_ABOUT_CONNECTION, "claim", _SPAN),
     (64, "unparseable", {"position": "offset", "text": "_corrupt_record"}),
     (256, "request", {}),
+    (_ABOUT_STREAM, "stream", {}),
+    (_ABOUT_STREAM, "stored", {}),
 )
-#: What a connection is remarked for, by the operation of the row.
-_REMARKS = {"slow": "SLOW", "claim": "CLAIM"}
+#: The operation of the rows of a kind, of those that share what is said of a row.
+_OPERATIONS = {"slow": "SLOW", "claim": "CLAIM", "stream": "STREAM", "stored": "STORED"}
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,8 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
         if not len(at):
             continue
         rows = batch.take(pa.array(at))
-        if bit == _ABOUT_CONNECTION:
-            rows = rows.filter(pc.equal(rows.column("op"), _REMARKS[kind]))
+        if kind in _OPERATIONS:
+            rows = rows.filter(pc.equal(rows.column("op"), _OPERATIONS[kind]))
             if not rows.num_rows:
                 continue
         table = {}
@@ -149,7 +152,9 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
                 table[name] = pa.repeat("publish", rows.num_rows)
             else:
                 table[name] = rows.column(renamed.get(name, name))
-        found.add_list(kind, complete(kind, pa.table(table)))
+        listed = complete(kind, pa.table(table))
+        # A stream answers every message.
+        found.add_list(kind, add_up(listed, KINDS[kind].keys) if kind == "stored" else listed)
 
 
 def _passed_on(sums: Any, found: Partial, reading: Reading) -> Partial:

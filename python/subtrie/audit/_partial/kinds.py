@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 3
+VERSION = 4
 
 _PROOF = ("identity_source", "user", "client")
-_PUBLISH = ("server", "window", "conn", "identity", *_PROOF, "subject")
-_DELIVERY = ("server", "window", "conn", "sid", "queue", "subscription", "subject")
+_PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
+#: ``consumer`` is that of JetStream which delivered, as ``ORDERS.shipper``.
+_DELIVERY = ("server", "window", "conn", "sid", "queue", "consumer", "subscription", "subject")
 #: What is counted of messages.
 SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes")
 _TIMES = tuple(f"{end}{s}" for s in ("", "_accepted", "_undelivered") for end in ("first", "last"))
@@ -53,7 +54,7 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     # messages of clients, and lines to clients: native sums
     "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS)),
-    "delivery": Kind((*_DELIVERY, "count")),
+    "delivery": Kind((*_DELIVERY, "count", "first")),
     # one message that no client received
     "undelivered": Kind(("server", "subject", "position")),
     # one message sent to, and received from, another server
@@ -63,7 +64,7 @@ KINDS: dict[str, Kind] = {
     "refused": Kind((*_REFUSED, *_SPAN), _REFUSED),
     # one accepted message with a reply subject, for the latency of requests
     "request": Kind(
-        ("server", "conn", "identity", "subject", "reply", "time"), bucketed_by="reply"
+        ("server", "conn", "account", "identity", "subject", "reply", "time"), bucketed_by="reply"
     ),
     # one accepted Microbus message, with the head of its payload
     "head": Kind(("time", "subject", "message_id", "op_code", "status"), bucketed_by="message_id"),
@@ -86,6 +87,10 @@ KINDS: dict[str, Kind] = {
         ),
         bucketed_by=None,
     ),
+    # a pattern whose messages a stream stores; ``queue`` is the stream
+    "stream": Kind(("account", "queue", "subject"), ("account", "queue", "subject"), None),
+    # a stream that acknowledged to a connection that it stored a message
+    "stored": Kind(("server", "conn", "queue"), ("server", "conn", "queue"), None),
     # a plane of accepted traffic, in the column ``subject``
     "plane": Kind(("subject",), ("subject",), None),
     # lines by category, accepted and ambiguous messages, in the column ``subject``

@@ -18,6 +18,7 @@ from typing import Any
 from ..._core.redaction import redact_text, redacted
 from ...wire import OperationRow, StreamError, read_capture_operations, read_records
 from .._identity import Who, as_read, who_connected
+from .jetstream_answers import rows_of_answer
 from .log_files import shown_path
 
 #: Nanoseconds in which a message is delivered.
@@ -162,6 +163,8 @@ class _Events:
                 return
             case (("MSG" | "HMSG"), "out"):
                 yield from self._delivered(conn, row)
+                if item.op is not None and item.op.payload:
+                    yield from self._answered(row, bytes(item.op.payload))
                 return
             case "SUB", "in":
                 found = _Subscription(row["subject"], row.get("queue"), self._position)
@@ -250,6 +253,14 @@ class _Events:
             self._position += 1
             yield {**ended, "position": self._position, "offset": row["offset"],
                    "direction": "local", "op": "DELSUB"}  # fmt: skip
+
+    def _answered(self, row: Row, payload: bytes) -> Iterator[Row]:
+        """Yield what an answer of JetStream says about streams."""
+        names = ("server", "file", "offset", "time", "conn", "account")
+        for told in rows_of_answer(payload):
+            self._position += 1
+            shown = {key: redacted(value) for key, value in told.items()}
+            yield {**{name: row[name] for name in names}, **shown, "position": self._position}
 
     def _unsubscribed(self, conn: _CapturedConnection, row: Row, count: int | None) -> None:
         found = conn.subscriptions.get(row.get("sid", ""))

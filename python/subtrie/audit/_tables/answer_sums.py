@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..._core import engine
 from ..._core.control_headers import ERROR, REQUEST, RESPONSE
 from ..._core.errors import SubtrieError
-from .._answers.folding import HEAD, fold
+from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
 from .._answers.sums import Sums, greatest_known, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
+from .streams import SERVICES, Receiver, asks_for_messages, folded, of_stream, receivers_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 #: The least status of a response that is an error.
 _FIRST_ERROR = 400
 _ACCEPTED, _TAKEN = 2, 1
+_Deliveries = dict[tuple[str, int], dict[tuple[str, str, str | None], int]]
+_Consumed = dict[int, set[str]]
 
 
 def answer_sums(bucket: Bucket) -> Sums:
@@ -102,40 +104,68 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     deliveries are divided in the ratio of their messages that were received: this is exact for
     subscribers that received all of them.
     """
-    folded = cache(fold)
-    published: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(dict)
-    names = ("server", "at", "published", "undelivered", "bytes", "taken",
+    published: dict[tuple[str, int], dict[str, _Sent]] = defaultdict(dict)
+    delivered, seen = _received(sums, bucket, of)
+    stored = bucket.receivers.of(of.subjects.texts)
+    names = ("server", "at", "account", "published", "undelivered", "bytes", "taken",
              "first_accepted", "last_accepted")  # fmt: skip
     rows = zip(*columns_of(bucket.publishes, *names), of.who.to_pylist(), strict=True)
-    for server, at, *counts, first, last, who in rows:
+    for server, at, account, *counts, first, last, who in rows:
         if counts[0] <= 0:
             continue
-        found = published[server, at].setdefault(who, [0, 0, 0, 0, first, last])
-        for place, count in enumerate(counts):
-            found[place] += count
-        found[4], found[5] = least_known(found[4], first), greatest_known(found[5], last)
-    delivered: dict[tuple[str, int], dict[tuple[str, str, str | None], int]] = defaultdict(dict)
-    for server, at, to, count in _received(bucket):
-        lines = delivered[server, at]
-        lines[to] = lines.get(to, 0) + count
+        text = of.subjects.texts[at].as_py()
+        others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
+        published[server, at].setdefault(who, _Sent()).add(counts, first, last, others)
     for key, publishers in published.items():
-        received = sorted((who, counts) for who, counts in publishers.items() if counts[3] > 0)
+        received = sorted((who, sent) for who, sent in publishers.items() if sent.taken > 0)
         for (pattern, subscriber, queue), count in delivered.get(key, {}).items():
-            shares = _divided(count, [counts[3] for _, counts in received])
-            for (who, counts), share in zip(received, shares, strict=True):
-                sums.add(
-                    "flow",
-                    (who, folded(pattern), subscriber, queue),
-                    _flow(counts, share),
-                )
-        for who, counts in publishers.items():
-            if counts[3] == 0:
-                subject = folded(of.subjects.texts[key[1]].as_py())
-                sums.add("flow", (who, subject, None, None), _flow(counts, 0))
+            shares = _divided(count, [sent.taken for _, sent in received])
+            for (who, sent), share in zip(received, shares, strict=True):
+                sums.add("flow", (who, folded(pattern), subscriber, queue), sent.flow(share))
+        subject = folded(of.subjects.texts[key[1]].as_py())
+        for who, sent in publishers.items():
+            for other in sent.others:
+                if other.subscriber == SERVICES and sent.taken:
+                    continue  # their subscriptions are among the deliveries
+                sums.add("flow", (who, subject, *other), sent.flow(sent.published))
+            if sent.taken == 0 and not sent.others:
+                sums.add("flow", (who, subject, None, None), sent.flow(0))
 
 
-def _received(bucket: Bucket) -> Iterator[tuple[str, int, tuple[str, str, str | None], int]]:
-    """Yield server, subject, subscription (pattern, subscriber, queue) and number of deliveries."""
+class _Sent:
+    """The messages of a publisher to a subject, and who receives them beside subscribers."""
+
+    def __init__(self) -> None:
+        self.published = self.undelivered = self.size = self.taken = 0
+        self.first: int | None = None
+        self.last: int | None = None
+        self.others: tuple[Receiver, ...] = ()
+
+    def add(
+        self, counts: Sequence[int], first: Any, last: Any, others: tuple[Receiver, ...]
+    ) -> None:
+        """Add messages of one connection."""
+        published, undelivered, size, taken = counts
+        self.published += published
+        self.undelivered += undelivered
+        self.size += size
+        self.taken += taken
+        self.first, self.last = least_known(self.first, first), greatest_known(self.last, last)
+        self.others = tuple(dict.fromkeys((*self.others, *others)))
+
+    def flow(self, delivered: int) -> tuple[Any, ...]:
+        """Return the sums of a flow with so many deliveries, in the order of ``Sums``."""
+        lost = 0 if self.others else self.undelivered
+        return self.published, delivered, lost, self.size, self.first, self.last
+
+
+def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, _Consumed]:
+    """Return the deliveries, and the streams that delivered subjects; add the flows from streams.
+
+    Returns:
+        By server and subject the number of deliveries to each subscription (pattern, subscriber,
+        queue); and by subject the streams whose consumers delivered it.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -146,14 +176,20 @@ def _received(bucket: Bucket) -> Iterator[tuple[str, int, tuple[str, str, str | 
     patterns = index.patterns.take(rows["number"].combine_chunks())
     subscribers = pc.coalesce(rows["identity"], rows["conn"])
     to = zip(*(each.to_pylist() for each in (patterns, subscribers, rows["queue"])), strict=True)
-    of = deliveries.filter(pa.array(known))
-    yield from zip(*columns_of(of, "server", "at"), to, of["count"].to_pylist(), strict=True)
-
-
-def _flow(counts: Sequence[int], delivered: int) -> tuple[int, ...]:
-    """Return the sums of a flow from those of its publisher, in the order of ``Sums``."""
-    published, undelivered, size, _, first, last = counts
-    return published, delivered, undelivered, size, first, last
+    found: _Deliveries = defaultdict(dict)
+    seen: _Consumed = defaultdict(set)
+    columns = columns_of(deliveries.filter(pa.array(known)), "server", "at", "consumer", "count")
+    for key, (server, at, consumer, count) in zip(to, zip(*columns, strict=True), strict=True):
+        if consumer is None:
+            lines = found[server, at]
+            lines[key] = lines.get(key, 0) + count
+            continue
+        stream, _, name = consumer.partition(".")
+        seen[at].add(stream)
+        source, queue = of_stream(stream, name)
+        flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue)
+        sums.add("flow", flow, (count, count, 0, 0, None, None))
+    return found, seen
 
 
 def _divided(count: int, weights: list[int]) -> list[int]:
@@ -168,8 +204,13 @@ def _divided(count: int, weights: list[int]) -> list[int]:
 
 
 def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
-    """Add the latency of NATS requests: to the first message of a day on their reply subject."""
-    folded = cache(fold)
+    """Add the latency of NATS requests: to the first message of a day on their reply subject.
+
+    A request without a reply that a client published is answered by what was delivered on its
+    reply subject: by a stream, by JetStream, or from elsewhere.
+    """
+    import pyarrow as pa
+
     requests = bucket.table("request")
     asked_for = set(requests["reply"].to_pylist())
     answers: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
@@ -180,16 +221,42 @@ def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             answers[server, subject] += [(d // 4, who) for d in days or () if d & _ACCEPTED]
     for found in answers.values():
         found.sort()
-    names = ("server", "conn", "identity", "subject", "reply", "time")
-    for server, conn, identity, subject, reply, asked in zip(
+    told = _first_deliveries(bucket, of, asked_for)
+    texts = pa.array(dict.fromkeys(requests["subject"].to_pylist()), pa.string())
+    stored = dict(zip(texts.to_pylist(), bucket.receivers.of(texts), strict=True))
+    names = ("server", "conn", "account", "identity", "subject", "reply", "time")
+    for server, conn, account, identity, subject, reply, asked in zip(
         *columns_of(requests, *names), strict=True
     ):
+        if subject is None or asks_for_messages(subject):
+            continue
+        requester = identity or conn
         found = answers.get((server, reply), [])
         at = bisect_left(found, (asked,))
         answered, responder = found[at] if at < len(found) else (None, None)
-        took = None if answered is None else answered - asked
-        key = ("nats", identity or conn, folded(subject), responder)
-        sums.add("latency", key, ({took: 1}, 0))
+        if not found and (answered := told.get((server, reply))) is not None:
+            known = receivers_of(subject, account, stored[subject])
+            receiver = known[0] if known else bucket.receivers.answered(server, conn)
+            responder = None if receiver is None else receiver.subscriber
+            if not known:
+                key = (requester, folded(subject), *(receiver or (None, None)))
+                sums.add("stored", key, (1,))
+        took = None if answered is None or asked is None else max(answered - asked, 0)
+        sums.add("latency", ("nats", requester, folded(subject), responder), ({took: 1}, 0))
+
+
+def _first_deliveries(
+    bucket: Bucket, of: Classified, subjects: Collection[str]
+) -> dict[tuple[str, str], int]:
+    """Return the time of the first delivery of each of some subjects by each server."""
+    found: dict[tuple[str, str], int] = {}
+    for server, at, first in zip(*columns_of(bucket.deliveries, "server", "at", "first"),
+                                 strict=True):  # fmt: skip
+        text = of.subjects.texts[at].as_py()
+        if first is not None and text in subjects:
+            key = (server, text)
+            found[key] = min(found.get(key, first), first)
+    return found
 
 
 def microbus_sums(sums: Sums, sent: pa.Table, host_of: Callable[[str], str]) -> None:
@@ -203,7 +270,6 @@ def microbus_sums(sums: Sums, sent: pa.Table, host_of: Callable[[str], str]) -> 
         sent: Rows of the kind ``head``: ``time, subject, message_id, op_code, status``.
         host_of: Returns the host in a token.
     """
-    folded = cache(fold)
     asked: dict[tuple[str, str], tuple[int, str]] = {}
     answers: dict[tuple[str, str], dict[str, tuple[int, str, int]]] = defaultdict(dict)
     names = ("time", "subject", "message_id", "op_code", "status")

@@ -11,6 +11,7 @@ from .._partial.partial import Partial
 from .context import Asked, Context, Open
 from .messages_between_servers import followed
 from .pattern_index import PatternIndex
+from .streams import Receivers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +75,12 @@ class Bucket:
     def called(self) -> PatternIndex:
         """The patterns of the calls in the code."""
         return self._open(self.asked.called)
+
+    @cached_property
+    def receivers(self) -> Receivers:
+        """The receivers beside subscribers."""
+        streams = self.asked.streams
+        return Receivers(streams, self._open(streams.indexed) if streams.patterns else None)
 
 
 def sums_by_subject(publishes: pa.Table) -> pa.Table:

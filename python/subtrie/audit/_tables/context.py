@@ -23,6 +23,7 @@ from .._answers.tables import Answers
 from .._partial.partial import Partial
 from .._schema import arrow_schema
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
+from .streams import KnownStreams, acknowledged, stored_patterns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,12 +42,14 @@ class Asked(NamedTuple):
         ruled: The names of the files of the index of their patterns.
         code: The calls in the code, by number: specific ones first.
         called: The names of the files of the index of their patterns.
+        streams: What is known about streams.
     """
 
     rules: tuple[Rule, ...]
     ruled: tuple[str, ...]
     code: tuple[CodeCall, ...]
     called: tuple[str, ...]
+    streams: KnownStreams = KnownStreams()
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,15 @@ def context_of(
     answers = Answers(subscription_table(indexed).drop_columns(["position"]), questions, window)
     ruled = pattern_files([each.pattern for each in answers.rules])
     called = pattern_files([each.pattern for each in answers.code])
+    patterns = stored_patterns(head, questions.streams)
+    stored = pattern_files([each.pattern for each in patterns])
+    streams = KnownStreams(patterns, tuple(name for name, _ in stored), acknowledged(head))
     asked = Asked(
         tuple(answers.rules), tuple(name for name, _ in ruled),
-        tuple(answers.code), tuple(name for name, _ in called),
+        tuple(answers.code), tuple(name for name, _ in called), streams,
     )  # fmt: skip
-    return Whole(Context(counts, known, names, asked), (*files, *ruled, *called), answers)
+    of_answers = (*ruled, *called, *stored)
+    return Whole(Context(counts, known, names, asked), (*files, *of_answers), answers)
 
 
 def subscription_table(indexed: pa.Table) -> pa.Table:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _KNOWN = 10_000
 # The indexes that this process has open, by the name of their first file: those of two runs.
 _opened: OrderedDict[str, PatternIndex] = OrderedDict()
-_MOST_OPENED = 6
+_MOST_OPENED = 8
 _opening = threading.Lock()
 
 # The rows of subscriptions that are worked on at once: about 1 KB each.

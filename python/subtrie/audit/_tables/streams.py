@@ -1,0 +1,189 @@
+"""Receivers beside subscribers: streams that store a subject, JetStream itself, the server.
+
+Which stream stores a subject follows from what the log or the given settings of streams tell, else
+from the deliveries of its consumers, else from its answer to the publisher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..._nats.jetstream_subjects import (
+    ACKNOWLEDGE,
+    EVENT,
+    JetStreamUse,
+    jetstream_use,
+    made_up_name,
+)
+from .._answers.folding import fold
+from .pattern_index import PatternIndex
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...acl._jetstream.streams import Streams
+    from .._partial.partial import Partial
+
+#: The receivers of the subjects that no client needs to subscribe, as the column ``subscriber``.
+JETSTREAM, SERVER, SERVICES = "JetStream", "server", "services"
+#: The subjects whose folded texts are kept.
+_FOLDED = 65_536
+_OF_THE_SERVER = {"$SYS": SERVER, "$SRV": SERVICES, "$JSC": JETSTREAM}
+
+
+class Receiver(NamedTuple):
+    """The columns ``subscriber`` and ``queue`` of a flow to a receiver that is no subscription."""
+
+    subscriber: str
+    queue: str | None = None
+
+
+class StoredPattern(NamedTuple):
+    """A pattern whose messages a stream of an account stores; None for any account."""
+
+    account: str | None
+    stream: str
+    pattern: str
+
+
+class KnownStreams(NamedTuple):
+    """What is known about streams.
+
+    Attributes:
+        patterns: The patterns that streams store.
+        indexed: The names of the files of the index of these patterns.
+        acknowledged: The streams that answered to a connection of a server.
+    """
+
+    patterns: tuple[StoredPattern, ...] = ()
+    indexed: tuple[str, ...] = ()
+    acknowledged: Mapping[tuple[str, str], tuple[str, ...]] = {}
+
+
+def stored_patterns(head: Partial, given: Streams | None) -> tuple[StoredPattern, ...]:
+    """Return the patterns that streams store, as the log tells them or as they are given."""
+    told = head.table("stream").select(["account", "queue", "subject"])
+    found = set(zip(*(column.to_pylist() for column in told.columns), strict=True))
+    for stream in () if given is None else given.streams:
+        accounts = {stream.account, stream.key or stream.account}
+        found |= {(each, stream.name, text) for each in accounts for text in stream.subjects}
+    return tuple(StoredPattern(*each) for each in sorted(found, key=_null_first))
+
+
+def acknowledged(head: Partial) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the streams that answered to each connection of each server."""
+    table = head.table("stored")
+    found: dict[tuple[str, str], set[str]] = {}
+    rows = zip(*(table[name].to_pylist() for name in ("server", "conn", "queue")), strict=True)
+    for server, conn, stream in rows:
+        found.setdefault((server, conn), set()).add(stream)
+    return {key: tuple(sorted(streams)) for key, streams in found.items()}
+
+
+def of_stream(stream: str, consumer: str | None = None) -> Receiver:
+    """Return the receiver of what a stream stores, or of what its consumer is told.
+
+    Example:
+        >>> of_stream("ORDERS", "shipper")
+        Receiver(subscriber='stream ORDERS', queue='consumer shipper')
+    """
+    if consumer is None:
+        return Receiver(f"stream {stream}")
+    return Receiver(f"stream {stream}", f"consumer {'*' if made_up_name(consumer) else consumer}")
+
+
+@lru_cache(_FOLDED)
+def folded(subject: str) -> str:
+    """Return a subject with a wildcard in place of each token that varies."""
+    use = jetstream_use(subject) if subject.startswith("$") else None
+    return fold(subject) if use is None else fold(use.folded())
+
+
+def owner_of(subject: str) -> Receiver | None:
+    """Return the receiver of a subject of the server's own; None for one of clients."""
+    if not subject.startswith("$"):
+        return None
+    use = jetstream_use(subject)
+    if use is None or use.row.operation == EVENT:
+        first = subject.partition(".")[0]
+        return Receiver(JETSTREAM) if first == "$JS" else _server(first)
+    return _of_use(use)
+
+
+def _server(first: str) -> Receiver | None:
+    name = _OF_THE_SERVER.get(first)
+    return None if name is None else Receiver(name)
+
+
+def _of_use(use: JetStreamUse) -> Receiver:
+    values = use.values
+    if use.row.operation == ACKNOWLEDGE and "consumer" in values:
+        return of_stream(values["stream"], values["consumer"])
+    if use.subject.startswith("$KV."):
+        return of_stream(f"KV_{values['bucket']}")
+    return (
+        of_stream(f"OBJ_{values['bucket']}")
+        if use.subject.startswith("$O.")
+        else Receiver(JETSTREAM)
+    )
+
+
+def asks_for_messages(subject: str) -> bool:
+    """Return whether a request is answered by messages of a stream, whenever there are some."""
+    use = jetstream_use(subject) if subject.startswith("$JS.") else None
+    return use is not None and use.row.name == "consumer-next"
+
+
+class Receivers:
+    """The receivers of subjects beside subscribers.
+
+    Args:
+        known: What is known about streams.
+        index: The index of the patterns that they store.
+    """
+
+    def __init__(self, known: KnownStreams, index: PatternIndex | None) -> None:
+        self._known, self._index = known, index
+        self._of_pattern: dict[str, list[StoredPattern]] = {}
+        for each in known.patterns:
+            self._of_pattern.setdefault(each.pattern, []).append(each)
+
+    def of(self, texts: pa.Array) -> list[list[StoredPattern]]:
+        """Return the patterns of streams that match each subject."""
+        found: list[list[StoredPattern]] = [[] for _ in range(len(texts))]
+        if self._index is None or not len(texts):
+            return found
+        patterns = self._index.patterns.to_pylist()
+        for row, number in zip(*self._index.matches(texts), strict=True):
+            found[row] += self._of_pattern[patterns[number]]
+        return found
+
+    def answered(self, server: str, conn: str) -> Receiver | None:
+        """Return the streams that stored messages of a connection, as its answers say."""
+        streams = self._known.acknowledged.get((server, conn))
+        return None if streams is None else of_stream(" or ".join(streams))
+
+
+def receivers_of(
+    subject: str, account: str | None, stored: Sequence[StoredPattern], seen: Iterable[str] = ()
+) -> tuple[Receiver, ...]:
+    """Return the receivers of a message beside subscribers.
+
+    Args:
+        subject: The subject.
+        account: The account of its publisher; None if it is not known.
+        stored: The patterns of streams that match it.
+        seen: The streams whose consumers delivered it.
+    """
+    streams = {each.stream for each in stored if None in (account, each.account)
+               or each.account == account}  # fmt: skip
+    owner = owner_of(subject)
+    if not streams and owner is not None:
+        return (owner,)
+    return tuple(of_stream(each) for each in sorted(streams or set(seen)))
+
+
+def _null_first(key: Iterable[str | None]) -> list[tuple[bool, str]]:
+    return [(each is not None, each or "") for each in key]
