@@ -13,8 +13,8 @@ from operator_mode import OperatorMode
 from operators import key, token
 from raw_client import RawClient
 from sarif_schema import checked
-from servers import loads, serving
 
+from servers import loads, serving
 from subtrie import PermissionsError
 from subtrie._cli.app import app
 from subtrie.acl import Permissions

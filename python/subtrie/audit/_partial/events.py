@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._readers.log_reader import native
 from .._schema import arrow_type
-from .add_up import add_up
 from .event_counts import event_counts
-from .kinds import BUCKETS, DAY, KINDS, complete
+from .kinds import BUCKETS, DAY, KINDS, add_up, complete
 from .partial import Partial
 from .selection import Chooser
 
