@@ -1,5 +1,5 @@
-//! What a log tells of JetStream: the consumer of a delivery, the subjects of a stream, and the
-//! stream that stored a message.
+//! JetStream in a log: the consumer of a delivery, the subjects of a stream, and the stream that
+//! stored a message.
 
 use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ const NO_RESPONDERS: i64 = 16;
 const STORED: &[u8] = br#"["{\"stream\":\""#;
 const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_"#;
 
-/// What the payload of a message that the server sent says.
+/// The content of the payload of a message that the server sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A stream stored a message.
@@ -37,7 +37,7 @@ pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
 
 /// Whether a message says nothing but that no client subscribes its subject.
 #[must_use]
-pub fn is_no_responders(op: &[u8], size: Option<i64>) -> bool {
+pub fn lacks_responders(op: &[u8], size: Option<i64>) -> bool {
     op == b"HMSG" && size == Some(NO_RESPONDERS)
 }
 

@@ -23,7 +23,7 @@ use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
 use self::placed::{Placed, by_bucket};
-use crate::jetstream::{consumer_of, is_no_responders};
+use crate::jetstream::{consumer_of, lacks_responders};
 use subtrie::microbus::{Address, decode};
 use subtrie_columns::{Last, NULL, Texts, valid};
 
@@ -193,7 +193,7 @@ impl TrafficSums {
                 subscription,
                 window,
             };
-            let answers = self.days && !is_no_responders(op, events.size.get(row));
+            let answers = self.days && !lacks_responders(op, events.size.get(row));
             let first = events.time.get(row).filter(|_| answers);
             self.deliver(bucket, key, Delivered { count: 1, first });
             return Ok(0);

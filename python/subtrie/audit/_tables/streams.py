@@ -34,7 +34,7 @@ _OF_THE_SERVER = {"$SYS": SERVER, "$SRV": SERVICES, "$JSC": JETSTREAM}
 
 
 class Receiver(NamedTuple):
-    """The columns ``subscriber`` and ``queue`` of a flow to a receiver that is no subscription."""
+    """The columns ``subscriber`` and ``queue`` of a flow to a receiver without a subscription."""
 
     subscriber: str
     queue: str | None = None
@@ -49,7 +49,7 @@ class StoredPattern(NamedTuple):
 
 
 class KnownStreams(NamedTuple):
-    """What is known about streams.
+    """The streams that the log tells, or that are given.
 
     Attributes:
         patterns: The patterns that streams store.
