@@ -22,9 +22,9 @@ use memchr::memchr;
 use super::clock::Clock;
 use super::connections::{Connections, conn_name};
 use super::event::{Counts, Direction, Event, Prefix, Sink};
-use super::jetstream::{self, Answer};
 use super::lines::LONGEST;
 use super::login::Logins;
+use super::messages::answered;
 use super::operation::{self, Operation};
 use super::prefix::{self, Line};
 use super::processes::{Alternating, Processes};
@@ -437,34 +437,6 @@ impl Reader {
         if self.range.contains(&position) {
             sink.add(&event);
         }
-    }
-}
-
-/// Add the rows of an answer of JetStream: the stream that stored a message, the subjects of streams.
-fn answered(position: u64, prefix: &Prefix, time: Option<i64>, body: &[u8], sink: &mut impl Sink) {
-    let base = Event {
-        position,
-        time,
-        prefix: Some(prefix),
-        ..Event::default()
-    };
-    match jetstream::answer(body) {
-        Some(Answer::Stored(queue)) => sink.add(&Event {
-            op: b"STORED",
-            queue: &queue,
-            ..base
-        }),
-        Some(Answer::Streams(found)) => {
-            for (queue, subject) in &found {
-                sink.add(&Event {
-                    op: b"STREAM",
-                    subject,
-                    queue,
-                    ..base
-                });
-            }
-        }
-        None => {}
     }
 }
 
