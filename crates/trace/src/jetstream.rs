@@ -1,4 +1,4 @@
-//! JetStream in a log: the consumer of a delivery, the subjects of a stream, and the stream that
+//! `JetStream` in a log: the consumer of a delivery, the subjects of a stream, and the stream that
 //! stored a message.
 
 use memchr::{memchr_iter, memmem};

@@ -1,8 +1,8 @@
 //! Reader of the trace log of nats-server (`-DV`): bytes in, events out, no I/O.
 //!
 //! A [`Reader`] gets the lines of a log in order, as [`Lines`] finds them, and tells a [`Sink`] what
-//! they are. Of payloads only the answers of JetStream are read. The column names and the rule that decides which publish a
-//! delivery belongs to are those of the audit.
+//! they are. Of payloads only the answers of `JetStream` are read. The column names and the
+//! rule that decides which publish a delivery belongs to are those of the audit.
 
 mod clock;
 mod columns;

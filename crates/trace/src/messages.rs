@@ -105,7 +105,7 @@ impl Reader {
     }
 }
 
-/// Add the rows of an answer of JetStream: the stream that stored a message, the subjects of streams.
+/// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams.
 pub fn answered(
     position: u64,
     prefix: &Prefix,

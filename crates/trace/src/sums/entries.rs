@@ -25,7 +25,7 @@ pub struct DeliveryKey {
     pub conn: u32,
     pub sid: u32,
     pub queue: u32,
-    /// Stream and consumer of a message of JetStream, as `ORDERS.shipper`.
+    /// Stream and consumer of a message of `JetStream`, as `ORDERS.shipper`.
     pub consumer: u32,
     pub subject: u32,
     pub subscription: Option<i64>,

@@ -22,10 +22,10 @@ use self::entries::{Delivered, DeliveryKey, Entries, Sender};
 use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
-use self::placed::{Placed, by_bucket};
+use self::placed::{Placed, by_bucket, placed};
 use crate::jetstream::{consumer_of, lacks_responders};
 use subtrie::microbus::{Address, decode};
-use subtrie_columns::{Last, NULL, Texts, valid};
+use subtrie_columns::{Last, NULL, Texts};
 
 /// A message that no client received.
 pub const UNDELIVERED: u16 = 1;
@@ -135,7 +135,7 @@ impl TrafficSums {
         let events = Events::new(&input)?;
         let mut found = Vec::new();
         let mut last: [Last; 10] = Default::default();
-        let placed = self.placed(&events.subject, input.len());
+        let placed = placed(&events.subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let flags = self.add_event(&events, row, &placed[row], &mut last)? | events.flags(row);
             if flags != 0 {
@@ -247,7 +247,7 @@ impl TrafficSums {
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let days = input.lists(DAYS)?;
         let mut last: [Last; 7] = Default::default();
-        let placed = self.placed(&subject, input.len());
+        let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let sender = Sender {
                 server: last[0].number(&mut self.names, server.get(row))?,
@@ -293,7 +293,7 @@ impl TrafficSums {
         let [window, subscription, count, first] =
             numbers(&input, ["window", "subscription", "count", "first"])?;
         let mut last: [Last; 5] = Default::default();
-        let placed = self.placed(&subject, input.len());
+        let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let bucket = placed[row].bucket;
             let subjects = &mut self.buckets[bucket].subjects;
@@ -380,20 +380,6 @@ impl TrafficSums {
     fn period(&self, time: Option<i64>) -> Option<i64> {
         let (window, time) = (self.window?, time?);
         Some(time.div_euclid(window) * window)
-    }
-
-    /// Return the text and the bucket of each subject, which is the same in every process.
-    fn placed<'a>(&self, subjects: &'a input::TextColumn, rows: usize) -> Vec<Placed<'a>> {
-        let count = self.buckets.len();
-        let place = |row| {
-            let text = subjects.get(row).map(valid);
-            let bucket = match &text {
-                Some(text) if count > 1 => crc32fast::hash(text.as_bytes()) as usize % count,
-                _ => 0,
-            };
-            Placed { text, bucket }
-        };
-        (0..rows).map(place).collect()
     }
 
     /// Return the number of a sender.

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::input::TextColumn;
+use subtrie_columns::valid;
+
 /// A subject, with U+FFFD in place of bytes that are not UTF-8, and its bucket.
 pub struct Placed<'a> {
     pub text: Option<Cow<'a, str>>,
@@ -24,4 +27,17 @@ pub fn by_bucket(placed: &[Placed<'_>], count: usize) -> Vec<usize> {
         next[*bucket] += 1;
     }
     rows
+}
+
+/// Return the text of each subject and its bucket of `count`, which is the same in every process.
+pub fn placed(subjects: &TextColumn, rows: usize, count: usize) -> Vec<Placed<'_>> {
+    let place = |row| {
+        let text = subjects.get(row).map(valid);
+        let bucket = match &text {
+            Some(text) if count > 1 => crc32fast::hash(text.as_bytes()) as usize % count,
+            _ => 0,
+        };
+        Placed { text, bucket }
+    };
+    (0..rows).map(place).collect()
 }
