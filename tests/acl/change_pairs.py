@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from flow_questions import WORDS, generated
 from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie._cli.app import app
 
 #: What each user publishes.

@@ -18,6 +18,7 @@ import nkeys
 from client_certificates import Certificates
 from operators import Operator, connecting, key, token
 from raw_client import RawClient
+
 from servers import serving
 
 PASSWORD = {"pass": "open"}
