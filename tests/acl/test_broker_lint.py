@@ -152,3 +152,21 @@ def test_a_token_that_expires_soon(seconds, soon, tmp_path):
 def test_allow_responses_is_a_note(conf):
     path = conf('subscribe: "_INBOX.a.>"', 'subscribe: "_INBOX.a.>", allow_responses: true')
     assert [(each["rule"], each["level"]) for each in lint(path)] == [("allow-responses", "note")]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "$JS.API.STREAM.PEER.>", "$JS.API.STREAM.LEADER.STEPDOWN.*", "$JS.API.CONSUMER.>",
+        "$JS.API.CONSUMER.DELETE.*.*", "$JS.hub.API.STREAM.DELETE.*", "$JS.hub.API.>",
+    ],
+)  # fmt: skip
+def test_what_administers_streams_is_read_from_the_table_of_the_api(entry, tmp_path):
+    path = tmp_path / "nats.conf"
+    for one, found in (
+        (entry, True), (entry.replace("*", "OWN"), "*" not in entry),
+        ("$JS.API.CONSUMER.MSG.NEXT.*.*", False), ("$JS.API.CONSUMER.CREATE.OWN.>", False),
+    ):  # fmt: skip
+        path.write_text(CLEAN.replace("$JS.API.STREAM.DELETE.OWN", one))
+        output = CliRunner().invoke(app, ["acl", "lint", str(path)]).output
+        assert ("jetstream-admin" in output) is found, (one, output)

@@ -122,7 +122,7 @@ def test_what_a_user_without_credentials_may_do_was_not_named(tmp_path):
         assert ([each[1] for each in client.messages], client.refused) == (["a.x"], [])
         client.close()
     may = "it may publish a.> and subscribe to everything"
-    assert f"error no-auth-user: a connection without credentials is this user: {may}" in (
+    assert f"error no-auth-user: A/page: a connection without credentials is this user: {may}" in (
         run("acl", "lint", path, status=1)
     )
     assert f"no-auth-user: a connection without credentials is A/page: {may}" in (

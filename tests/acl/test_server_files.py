@@ -154,8 +154,9 @@ def test_an_open_broker_that_wants_certificates_admitted_everyone(tmp_path, cert
         assert not certificates.admitted(url, None)
     said = run("who", "a", path, status=0)
     assert "✓ anyone  everything (no authorization: every connection with a certificate" in said
-    assert "warning no-authorization: no authorization: every connection with a certificate" in (
-        run("lint", path, status=1)
+    assert (
+        "warning no-authorization: anyone: no authorization: every connection with a certificate"
+        in (run("lint", path, status=1))
     )
     assert "a connection with a certificate and without credentials is anyone" in (
         run("flows", path, status=1)

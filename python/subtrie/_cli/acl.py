@@ -102,9 +102,11 @@ def show(
         screen.print(f"allow responses: {_responses(permissions.allow_responses)}")
     if (reason := anonymity(permissions)) is not None:
         screen.print(reason)
+    if permissions.connection_types:
+        screen.print(Text(printable(f"connections: {', '.join(permissions.connection_types)}")))
     if (validity := _validity(permissions)) is not None:
         screen.print(Text(validity, "red" if permissions.validity.fault() else ""))
-    if permissions.place is not None or permissions.anonymous:
+    if not permissions.from_token and (permissions.place is not None or permissions.anonymous):
         return  # a user of a configuration has no JWT
     screen.print(
         Text(f"with a user JWT, CONNECT takes about {jwt_size(permissions)} of 4096 bytes", "dim")

@@ -13,7 +13,7 @@ from .._core.errors import SubtrieError
 from .._findings.finding import Finding
 from .._findings.junit import Passed
 from .._findings.sarif import fingerprint
-from ..acl import LINT_RULES, Permissions
+from ..acl import LINT_RULES, Deployment, Permissions
 from ..acl._broker_lint import (
     configuration_findings,
     deployment_findings,
@@ -94,7 +94,7 @@ def lint(
     findings = [
         each
         for file in files
-        for each in _of_file(file, selection, every_user, plane)
+        for each in _of_file(file, selection, plane)
         if each.rule in chosen and not comments.suppress(each) and fingerprint(each) not in known
     ]
     if new_baseline is not None:
@@ -109,42 +109,40 @@ def lint(
     raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
 
 
-def _of_file(
-    file: Path, selection: UserSelection, every_user: bool, plane: str | None
-) -> list[Finding]:
+def _of_file(file: Path, selection: UserSelection, plane: str | None) -> list[Finding]:
+    deployment = None
     try:
         if selection.names_a_user:
             users = {"": selection.load_determined(file)}
         else:
             users = selection.load_each(file)
+        deployment = selection.deployment(file)
     except BadFile as error:
         if error.reason != "jwt-revoked":
             raise
         message = "the account has revoked this user: no client can connect with the token"
         return [Finding("revoked", "error", message, file=str(file))]
-    if not selection.names_a_user and len(users) == 1 and not every_user:
-        users = dict.fromkeys([""], *users.values())
+    if list(users) == [""] and deployment is not None:
+        known = [each for each in deployment.users if selection.concerns(each)]
+        users = {known[0]: users[""]} if len(known) == 1 else users
     microbus = plane is not None or about_microbus(users.values())
     found = []
     for name, permissions in users.items():
         for each in permissions.lint(microbus=microbus):
             message = f"{name}: {each.message}" if name else each.message
-            found.append(dataclasses.replace(each, message=message, file=each.file or str(file)))
-    return [*found, *_of_broker(file, selection, users)]
+            where = each.file or str(file)
+            found.append(dataclasses.replace(each, message=message, file=where, user=name))
+    return [*found, *_of_broker(file, selection, users, deployment)]
 
 
 def _of_broker(
-    file: Path, selection: UserSelection, users: dict[str, Permissions]
+    file: Path,
+    selection: UserSelection,
+    users: dict[str, Permissions],
+    deployment: Deployment | None,
 ) -> Iterator[Finding]:
     """Findings about the broker, and about what users may do to it."""
-    deployment = selection.deployment(file)
-    if list(users) == [""] and deployment is not None:
-        # The name of the only user is not shown, but its account counts.
-        known = [each for each in deployment.users if selection.concerns(each)]
-        asked = {known[0]: users[""]} if len(known) == 1 else users
-        found = [dataclasses.replace(each, user="") for each in user_findings(asked, deployment)]
-    else:
-        found = list(user_findings(users, deployment))
+    found = list(user_findings(users, deployment))
     if deployment is not None and not selection.names_a_user:
         found += deployment_findings(deployment)
         try:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from .._core.duration import readable_duration
 from .._findings.finding import Finding
+from .._nats.jwt import utc_text
 from ..acl import Permissions
 from ..acl._microbus import about_microbus
 from .anonymous import anonymity
@@ -15,8 +16,13 @@ from .output_formats import JSON, TEXT, print_findings
 from .stream import console, print_json, printable
 
 _HEADINGS = (
-    "user", "account", "publish", "subscribe", "everything", "inbox", "responses", "findings",
+    "user", "account", "publish", "subscribe", "everything", "inbox", "responses", "types",
+    "expires", "findings",
 )  # fmt: skip
+#: The columns of text that are left out if no row says anything in them.
+_ONLY_IF_TOLD = frozenset(("types", "expires"))
+#: Characters of a public key of an NKey, and those that the table shows at each end of it.
+_KEY, _ENDS = 56, 6
 
 
 def show_users(users: dict[str, Permissions], file: str, plane: str | None, form: str) -> None:
@@ -40,7 +46,13 @@ def show_users(users: dict[str, Permissions], file: str, plane: str | None, form
         notes = [_note(permissions, cells, file) for permissions, cells in pairs]
         print_findings(form, "subtrie acl show", notes, table=(texts[0], texts[1:]))
         return
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    columns = [
+        [_short(cell) for cell in column]
+        for column in zip(*texts, strict=True)
+        if column[0] not in _ONLY_IF_TOLD or {*column[1:]} != {"-"}
+    ]
+    texts = [list(cells) for cells in zip(*columns, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
     screen = console()
     for number, cells in enumerate(texts):
         padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
@@ -65,8 +77,13 @@ def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:
 def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]:
     account, _, name = label.rpartition("/")
     row: dict[str, Any] = {"user": name, "account": account or None}
+    until = permissions.expires
+    login = {
+        "types": list(permissions.connection_types),
+        "expires": None if until is None else utc_text(until),
+    }
     if not permissions.determined:
-        return row | dict.fromkeys(_HEADINGS[2:], "not determined")
+        return row | dict.fromkeys(_HEADINGS[2:], "not determined") | login
     if permissions.anonymous:
         row["anonymous"] = permissions.anonymous
     for verb in ("publish", "subscribe"):
@@ -84,8 +101,15 @@ def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]
         "everything": everything,
         "inbox": str(inboxes[0].witness) if inboxes else None,
         "responses": limit and {"max": limit.max, "expires": limit.expires},
+        **login,
         "findings": sum(each.level != "note" for each in found),
     }
+
+
+def _short(cell: str) -> str:
+    """Return the ends of a public key, which is wider than all other columns together."""
+    is_key = len(cell) == _KEY and cell.isalnum() and cell.isupper()
+    return f"{cell[:_ENDS]}…{cell[-_ENDS:]}" if is_key else cell
 
 
 def _cell(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -70,10 +71,26 @@ class _PermissionSource(click.ParamType):  # type: ignore[type-arg]
             return text
         path = Path(text)
         if path != STANDARD_INPUT and not path.exists():
-            raise BadFile(f"{text}: no such file")
+            raise BadFile(f"{text}: no such file{_right_order(text, ctx)}")
         if path.is_dir() and not self._several:
             raise BadFile(f"{text}: a file is needed, not a folder")
         return path
+
+
+def _right_order(text: str, ctx: click.Context | None) -> str:
+    """Return the right command if a file was given before what is asked; else nothing."""
+    if ctx is None:
+        return ""
+    given = {each.name for each in ctx.command.params if isinstance(each, click.Argument)}
+    before = [str(value) for name, value in ctx.params.items() if name in given]
+    file = next((each for each in before if Path(each).exists()), None)
+    return "" if file is None else files_after(ctx, text, file)
+
+
+def files_after(ctx: click.Context, asked: str, file: str) -> str:
+    """Return the end of a message that shows the right order of a question and a file."""
+    command = printable(shlex.join([*ctx.command_path.split(), asked, file]))
+    return f"; what is asked comes first, files after: {command}"
 
 
 #: A file of one verb's own, such as a policy or a baseline.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -17,7 +18,16 @@ from ..acl import Decision, Permissions, decided
 from ..acl._load.files import STANDARD_INPUT
 from .anonymous import with_reason
 from .output_formats import JSON, TEXT, by_format, print_findings
-from .permission_files import FORMATS, SOURCE, UserSelection, by_model, every_user, of_user
+from .permission_files import (
+    FORMATS,
+    SOURCE,
+    BadFile,
+    UserSelection,
+    by_model,
+    every_user,
+    files_after,
+    of_user,
+)
 from .stream import (
     error_fields,
     in_words_of_the_command,
@@ -68,8 +78,12 @@ def why(
     if source is None:
         if not words:
             raise click.UsageError("give a FILE after the subjects, or with -p")
-        source = Path(SOURCE.convert(words[-1], None, None))
-        subjects = words[:-1]
+        *asked, file = words
+        if not Path(file).exists() and (first := next(filter(os.path.exists, asked), None)):
+            context = click.get_current_context()
+            raise BadFile(f"{file}: no such file{files_after(context, file, first)}")
+        source = Path(SOURCE.convert(file, None, None))
+        subjects = tuple(asked)
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
     if not subjects and source == STANDARD_INPUT:

@@ -37,6 +37,11 @@ def jwt_in_creds(text: str) -> str | None:
     return tokens[0]
 
 
+def line_of(token: str, text: str) -> int:
+    """Return the line, from 1, in which a token begins in the text of a file."""
+    return text.count("\n", 0, text.find(token)) + 1
+
+
 def format_creds(jwt: str, seed: str) -> str:
     """Return the text of a creds file."""
     return _CREDS.format(jwt=jwt, seed=seed)

@@ -7,12 +7,14 @@ import ipaddress
 import os
 import time
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .._core import engine
 from .._core.subject import Subject
 from .._findings.finding import Finding, Place
+from .._nats.jetstream_subjects import ADMIN, DELETE, JETSTREAM_SUBJECTS
 from .._nats.jwt import utc_text
 from .._nats.reserved_subjects import INBOX
 from ._deployment import Deployment
@@ -25,8 +27,8 @@ from ._reach import literals
 #: A token that expires within so many seconds is reported: 30 days.
 SOON = 30 * 86_400
 
-#: What changes or deletes a stream.
-_ADMIN = ("DELETE", "PURGE", "UPDATE", "CREATE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
+#: Beside what changes a stream, what reads or writes all of it.
+_WHOLE = frozenset(("stream-snapshot", "stream-restore"))
 
 _PASSWORDS = frozenset(("pass", "password", "token"))
 #: How a password that was hashed with bcrypt begins.
@@ -78,7 +80,9 @@ def _of_user(
         message = f"may publish everything, also to answer in place of others{more}"
         yield Finding("publish-everything", "warning", message, witness=_shown("x"))
         return
-    yield from _reaches(permissions, "jetstream-admin", _administration, "may change any stream")
+    yield from _reaches(
+        permissions, "jetstream-admin", _administration, "may change any stream or its consumers"
+    )
     yield from _reaches(
         permissions, "inbox-publish", _inboxes, "may answer requests in place of others"
     )
@@ -105,8 +109,16 @@ def _reaches(permissions: Permissions, rule: str, subjects: Any, what: str) -> I
             return
 
 
+@lru_cache(16)
 def _administration(name: str) -> list[str]:
-    return [f"$JS.API.STREAM.{verb}.{name}" for verb in _ADMIN]
+    """The subjects that change, empty or read all of a stream of a name, or its consumers."""
+    rows = [
+        row.filled({"stream": name})
+        for row in JETSTREAM_SUBJECTS
+        if row.operation in (ADMIN, DELETE) or row.name in _WHOLE
+        if not row.system and "{stream}" in row.template
+    ]
+    return [*rows, *(each.replace("$JS.", "$JS.*.", 1) for each in rows)]  # of any domain
 
 
 def _inboxes(name: str) -> list[str]:

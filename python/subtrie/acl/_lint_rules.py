@@ -103,7 +103,7 @@ _RULES = (
         "List what it publishes (subtrie acl usage proposes it), or deny $JS.API.> and _INBOX.>.",
     ),
     LintRule(
-        "jetstream-admin", "warning", "A user may change or delete any stream of its account.",
+        "jetstream-admin", "warning", "A user may change any stream or consumer of its account.",
         "A stream that is purged, deleted or changed is lost to all its readers.",
         "Allow the requests that its role needs (subtrie acl need).",
     ),

@@ -326,6 +326,7 @@ class Permissions(RuleSets):
         self.determined, self.unmatchable = loaded.determined, loaded.unmatchable
         self.sources, self.validity = loaded.sources, loaded.validity
         self.place, self.anonymous = loaded.place, loaded.anonymous
+        self.from_token, self.connection_types = loaded.from_token, loaded.connection_types
         self._certified = loaded.certified
         self.decided_by = loaded.decided_by or self.decided_by
         return self

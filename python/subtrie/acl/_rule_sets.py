@@ -23,9 +23,11 @@ class RuleSets:
         "_certified",
         "allow_responses",
         "anonymous",
+        "connection_types",
         "decided_by",
         "determined",
         "dialect",
+        "from_token",
         "place",
         "publish_allow",
         "publish_deny",
@@ -86,8 +88,12 @@ class RuleSets:
         self.unmatchable: tuple[tuple[str, str], ...] = ()
         #: Where each entry was read: (list, entry) to (file, line, column).
         self.sources: dict[tuple[str, str], Place] = {}
-        #: Where the user stands in a configuration; None elsewhere.
+        #: Where the user stands: in a configuration, or where its JWT begins; None elsewhere.
         self.place: Place | None = None
+        #: True if these were read from a JWT.
+        self.from_token = False
+        #: The connections that the user may make, as ``STANDARD``; empty for all.
+        self.connection_types: tuple[str, ...] = ()
         #: The time in which the token is good that these were read from.
         self.validity = Validity()
 

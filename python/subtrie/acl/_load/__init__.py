@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..._core.file_errors import file_error
-from ..._nats.creds_file import is_creds, jwt_in_creds
+from ..._nats.creds_file import is_creds, jwt_in_creds, line_of
 from ..._nats.jwt import kind_of_token
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
@@ -128,9 +128,9 @@ def _single_user(
         if token is None:
             raise file_error("creds-blocks", path.name, path)
         check_secret_file(path, allow_readable=allow_readable)
-        return permissions_in_jwt(token, path, account_jwt, trusted)
+        return permissions_in_jwt(token, path, account_jwt, trusted, line_of(token, text))
     if JWT.fullmatch(stripped):
-        return permissions_in_jwt(stripped, path, account_jwt, trusted)
+        return permissions_in_jwt(stripped, path, account_jwt, trusted, line_of(stripped, text))
     if is_subtrie_json(text):
         return permissions_in_json(text, path)
     return None

@@ -343,8 +343,7 @@ def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -
     for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
         if key in fields:
             of_kind(fields[key], kind, key)
-    if "connections" in fields:
-        _connections(fields["connections"])
+    types = _connections(fields["connections"]) if "connections" in fields else ()
     given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
     name = given.get("nkey") or given.get("user")
     if not name:
@@ -357,11 +356,15 @@ def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -
         own = permissions_of(fields["permissions"])
     else:
         own = LoadedPermissions() if default is None else dataclasses.replace(default)
-    own.place = place_of(entry)
+    own.place, own.connection_types = place_of(entry), types
     return _Listed(name, account, own, entry)
 
 
-def _connections(node: Node) -> None:
+def _connections(node: Node) -> tuple[str, ...]:
+    """The types of connections that a user may make."""
+    found = []
     for each in texts(node, "allowed_connection_types"):
         if each.value.upper() not in CONNECTIONS:
             raise file_error("connection-type", each.value, each.file, each.line)
+        found.append(each.value.upper())
+    return tuple(found)

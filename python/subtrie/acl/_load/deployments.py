@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error
-from ..._nats.creds_file import is_creds, jwt_in_creds
+from ..._nats.creds_file import is_creds, jwt_in_creds, line_of
 from ..._nats.jwt import claims_of, is_revoked, kind_of_token
 from ..._nats.nkey import check_secret_file
 from .._account import Account, Import, add_implied
@@ -85,7 +85,7 @@ class _DeploymentReader:
         #: The names of accounts by public key, and their JWTs.
         self._names: dict[str, str] = {}
         self._tokens: dict[str, tuple[str, Path]] = {}
-        self._users: list[tuple[str, Path]] = []
+        self._users: list[tuple[str, Path, int]] = []
         #: Why an account cannot be read, by its key.
         self._unread: dict[str, str] = {}
         self._connections: list[tuple[dict[str, Any], Path]] = []
@@ -111,9 +111,9 @@ class _DeploymentReader:
             if token is None:
                 raise file_error("creds-blocks", path.name, path)
             check_secret_file(path, allow_readable=self._allow_readable)
-            self._token(token, path)
-        elif JWT.fullmatch(text.strip()):
-            self._token(text.strip(), path)
+            self._token(token, path, line_of(token, text))
+        elif JWT.fullmatch(token := text.strip()):
+            self._token(token, path, line_of(token, text))
         elif (documents := documents_in(text)) is not None:
             for document in documents:
                 self._snapshot(document, path)
@@ -161,7 +161,7 @@ class _DeploymentReader:
         for token, path in tokens_below(folder):
             self._token(token, path)
 
-    def _token(self, token: str, path: Path) -> None:
+    def _token(self, token: str, path: Path, line: int = 1) -> None:
         kind = kind_of_token(token, path)
         if kind == "account":
             key, name, account = account_in_jwt(token, path)
@@ -172,7 +172,7 @@ class _DeploymentReader:
             if isinstance(system, str) and system:
                 self._loaded.system = system
         else:
-            self._users.append((token, path))
+            self._users.append((token, path, line))
         self._operated = True
 
     def _snapshot(self, document: dict[str, Any], path: Path) -> None:
@@ -210,8 +210,8 @@ class _DeploymentReader:
         loaded.accounts.setdefault(GLOBAL, Account(GLOBAL))
         if not self._configured:
             self._without_system_rows()
-        for token, path in self._users:
-            self._user(token, path)
+        for token, path, line in self._users:
+            self._user(token, path, line)
         for row, path in self._connections:
             self._connected(row, path)
         for account in list(loaded.accounts.values()):
@@ -225,13 +225,13 @@ class _DeploymentReader:
             add_implied(loaded.accounts, loaded.system, stored=stored)
         return loaded
 
-    def _user(self, token: str, path: Path) -> None:
+    def _user(self, token: str, path: Path, line: int) -> None:
         claims = claims_of(token, path, "user")
         key = str(claims["nats"].get("issuer_account") or claims["iss"])
         self._complete.add(key)
         name = str(claims.get("name") or claims["sub"])
         if not self._revoked(claims, key, name):
-            self._add(key, name, token, path)
+            self._add(key, name, token, path, line)
 
     def _revoked(self, claims: dict[str, Any], key: str, name: str) -> bool:
         """Return whether the account, if it is given, has revoked a user; say so."""
@@ -243,9 +243,12 @@ class _DeploymentReader:
             self._loaded.ignored.append(f"{self._name(key)}/{name}: the user is revoked")
         return revoked
 
-    def _add(self, key: str, name: str, token: str, path: Path) -> str:
+    def _add(self, key: str, name: str, token: str, path: Path, line: int | None) -> str:
+        """Add a user by its JWT, which begins in a line of a file; None in an answer."""
         account = self._tokens.get(key, (None, path))[0]
-        permissions = permissions_in_jwt(token, path, account, ())
+        permissions = permissions_in_jwt(token, path, account, (), line or 1)
+        if line is None:
+            permissions.place = None
         label = f"{self._name(key)}/{name}"
         self._loaded.users[label] = permissions
         self._loaded.account_of[label] = key
@@ -281,7 +284,7 @@ class _DeploymentReader:
             name = str(claims.get("name") or row["user"])
             if self._revoked(claims, key, name):  # the broker is about to close it
                 return
-            label = self._add(key, name, token, path)
+            label = self._add(key, name, token, path, None)
         elif label not in loaded.users:
             loaded.users[label] = LoadedPermissions.undetermined(NOT_TOLD)
             loaded.account_of[label] = key

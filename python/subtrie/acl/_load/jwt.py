@@ -13,6 +13,7 @@ from typing import Any
 
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error, located
+from ..._findings.finding import Place
 from ..._nats.jwt import (
     array_claim,
     check_signature,
@@ -31,7 +32,7 @@ _BLANK = re.compile("[ \t]")
 
 
 def permissions_in_jwt(
-    token: str, path: Path, account_jwt: str | None, trusted: Iterable[str]
+    token: str, path: Path, account_jwt: str | None, trusted: Iterable[str], line: int = 1
 ) -> LoadedPermissions:
     """Return what a user's JWT grants; undetermined if the account decides and is not given.
 
@@ -43,6 +44,7 @@ def permissions_in_jwt(
         path: the file it was read from, for messages.
         account_jwt: the account's own JWT; with it, the signature of the user's JWT is checked.
         trusted: public keys of operators; with them, that of the account's JWT is checked too.
+        line: the line of the file in which the token begins.
 
     Raises:
         PermissionsError: a token is malformed, of another kind, or revoked, or the chain does not
@@ -53,8 +55,15 @@ def permissions_in_jwt(
     if account_jwt is not None:
         validity &= validity_of(claims_of(account_jwt, path, "account"))
     loaded = _permissions_of(token, claims, path, account_jwt, tuple(trusted))
-    loaded.validity = validity
+    loaded.validity, loaded.from_token = validity, True
+    loaded.connection_types = _connection_types(claims["nats"], path)
+    loaded.place = Place(str(path), line)
     return loaded
+
+
+def _connection_types(nats: dict[str, Any], path: Path) -> tuple[str, ...]:
+    given = array_claim(nats.get("allowed_connection_types"), "allowed_connection_types", path)
+    return tuple(str(each).upper() for each in given)
 
 
 def _permissions_of(

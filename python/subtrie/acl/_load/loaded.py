@@ -37,8 +37,12 @@ class LoadedPermissions:
     unmatchable: tuple[tuple[str, str], ...] = ()
     #: Where each entry was read, by (list, entry).
     sources: dict[tuple[str, str], Place] = dataclasses.field(default_factory=dict)
-    #: Where the user stands; None if the file is of one user.
+    #: Where the user or its JWT stands; None in subtrie permissions JSON and in saved answers.
     place: Place | None = None
+    #: True if they are from a JWT.
+    from_token: bool = False
+    #: The connections that the user may make; empty for all.
+    connection_types: tuple[str, ...] = ()
     #: The time in which the token is good.
     validity: Validity = dataclasses.field(default_factory=Validity)
 
