@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from operators import key, token
 from raw_client import RawClient
-from servers import loads, serving
 
+from servers import loads, serving
 from subtrie._cli.app import app
 from subtrie.acl import LINT_RULES
 

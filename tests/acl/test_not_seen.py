@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from operator_mode import OperatorMode
 from operators import connecting
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions, decided
 from subtrie.acl._entitlement import entitlement
