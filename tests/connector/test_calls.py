@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from patience import PATIENCE
-from subtrie import BusError
+from subtrie import BusError, InvalidInput
 from subtrie._core import control_headers
 from subtrie.connector import (
     AckTimeout,
@@ -434,3 +434,18 @@ def test_an_endpoint_s_queue_name_with_a_blank_is_refused_for_the_blank(make_mem
     with pytest.raises(BusError) as refused:
         shop.endpoint("GET", "/", queue="b.*")(lambda: None)
     assert refused.value.reason == "queue-wildcard"
+
+
+async def test_a_path_argument_without_a_value_is_refused_where_it_is_sent(make_memory):
+    """L19: it was sent as an empty one."""
+    shop = make_memory(HOST)
+    shop.endpoint("GET", "/x/{id}/{rest...}")(lambda request: request.path)
+    url = f"https://{HOST}/x/{{id}}/{{rest...}}"
+    async with shop:
+        for params in (None, {"ID": 3, "rest": ""}, {"id": None, "rest": "a"}):
+            with pytest.raises(InvalidInput, match=r"'\{id\}': a path argument has no value"):
+                await shop.request("GET", url, params=params)
+        with pytest.raises(InvalidInput, match=r"'\{rest\.\.\.\}': a path argument has no value"):
+            await shop.request("GET", f"{url}?id=3")
+        for params in ({"id": 3, "rest": "a/b"}, [("id", 3), ("rest", "a/b")]):
+            assert (await shop.request("GET", url, params=params)).body == b"/x/3/a/b"

@@ -263,3 +263,56 @@ def test_a_program_that_waits_can_be_stopped(run, tmp_path):
     program = run("service:stock", MICROBUS_NATS=server.url)
     program.wait_for("waiting for the broker")
     assert program.stop() == 0
+
+
+def test_a_start_that_takes_too_long_is_one_line(run):
+    """L11: with a short time budget it was a traceback."""
+    absent = "nats://127.0.0.1:9"  # nothing listens on the port of `discard`
+    program = run("service:stock", MICROBUS_NATS=absent, MICROBUS_STARTUP_TIME_BUDGET="500ms")
+    assert program.process.wait(60) == 1
+    *_, failed = program.log.read_text().splitlines()
+    assert "Traceback" not in program.log.read_text()
+    assert "no connection to nats://127.0.0.1:9" in failed
+    assert "waited 0.45 s for it" in failed
+
+
+def test_a_start_function_that_takes_too_long_is_one_line(run, tmp_path):
+    (tmp_path / "late.py").write_text(
+        "import asyncio\nfrom subtrie.connector import Connector\n"
+        "late = Connector('late.example')\n"
+        "@late.on_startup\nasync def wait():\n    await asyncio.sleep(60)\n"
+    )
+    program = run("late", MICROBUS_STARTUP_TIME_BUDGET="300ms")
+    assert program.process.wait(60) == 1
+    (failed,) = program.log.read_text().splitlines()
+    assert "late.example: the start takes more than 0.3 s (MICROBUS_STARTUP_TIME_BUDGET)" in failed
+
+
+def test_a_program_without_logging_says_that_it_is_up(tmp_path, surroundings):
+    """L10: ``run`` printed nothing."""
+    (tmp_path / "main.py").write_text(
+        "from service import stock\nfrom subtrie.connector import run\nrun(stock)\n"
+    )
+    alone = {name: text for name, text in surroundings.items() if name != "MICROBUS_NATS"}
+    with (tmp_path / "log.txt").open("wb") as log:
+        program = subprocess.Popen(
+            [sys.executable, "main.py"], cwd=tmp_path, env=alone, stdout=log, stderr=log
+        )
+    try:
+        wait_until(lambda: "no broker, so" in (tmp_path / "log.txt").read_text())
+    finally:
+        program.terminate()
+        program.wait(30)
+    up, alone = (tmp_path / "log.txt").read_text().splitlines()[:2]
+    assert " INFO subtrie.connector: stock.example: up as " in up
+    assert " WARNING subtrie.connector: stock.example: there is no broker, so only this " in alone
+
+
+def test_a_handler_is_not_a_connector(run):
+    """L25: the error spoke of a coroutine."""
+    program = run("service:level")
+    assert program.process.wait(60) == 2
+    assert (
+        "'service:level' is a handler, not a connector: the connectors of the module are shop, "
+        "stock"
+    ) in program.log.read_text()

@@ -218,3 +218,19 @@ async def test_replicas_of_the_configurator_share_the_latest_values(make):
             pass
         await shop.request("POST", "https://shop.example:888/config-refresh")
         assert limit.get() == 9
+
+
+async def test_a_value_without_a_source_names_its_variable_and_a_near_name(
+    make_nats, tmp_path, monkeypatch, caplog
+):
+    """L29: neither was told, and a bad line of the file was told twice."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text("stock.example:\n  treshold: 3\n- bad\n")
+    shop = make_nats("stock.example", deployment="LAB")
+    shop.config("threshold", default=2)
+    with pytest.raises(BusError, match="no other source") as caught:
+        await shop.startup()
+    told = str(caught.value)
+    assert "the variable of threshold is STOCK_EXAMPLE_THRESHOLD" in told
+    assert "config.yaml:2 has treshold" in told
+    assert sum("config.yaml:3 is not read" in r.getMessage() for r in caplog.records) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subtrie.connector import HTTPError
+from subtrie.connector import AckTimeout, HTTPError
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -108,12 +108,15 @@ async def test_the_log_of_a_failed_handler_holds_the_original_exception(make, ca
         await failure_of(web, "/unavailable")
     ours = [r for r in caplog.records if r.name == "subtrie.connector"]
     unexpected, deliberate = [r for r in ours if r.levelno == logging.ERROR]
-    assert unexpected.getMessage() == "handling GET /async failed: KeyError: 'missing'"
+    assert unexpected.getMessage() == f"{HOST}: handling GET /async failed: KeyError: 'missing'"
     assert unexpected.exc_info is not None
     assert isinstance(unexpected.exc_info[1], KeyError)
     told = "".join(traceback.format_exception(*unexpected.exc_info))
     assert 'raise KeyError("missing")' in told
-    assert deliberate.getMessage() == "handling GET /unavailable failed: 503: come back later"
+    assert "/subtrie/connector/" not in told, "frames of the library"
+    assert deliberate.getMessage() == (
+        f"{HOST}: handling GET /unavailable failed: 503: come back later"
+    )
     assert isinstance(deliberate.exc_info[1], HTTPError)
 
 
@@ -155,3 +158,49 @@ async def test_the_body_of_an_error_is_indented_in_local_alone(make, deployment)
                 deployment == "LOCAL"
             )
             assert answer.body.count(b"\n") == 1 or deployment == "LOCAL"
+
+
+async def test_a_nested_error_names_the_request_it_came_from(make, caplog):
+    """L21: only the text of the other service stood in the log."""
+    stock, shop, web = make("stock.example"), make(HOST), make("web.example")
+
+    @stock.endpoint("GET", "/items/{name}")
+    async def take(name: str) -> None:
+        raise KeyError(name)
+
+    @shop.endpoint("POST", "/orders")
+    async def place() -> None:
+        await shop.request("GET", "https://stock.example/items/cake")
+
+    async with stock, shop, web:
+        with pytest.raises(HTTPError) as caught:
+            await web.request("POST", f"https://{HOST}/orders")
+    assert str(caught.value) == "500: KeyError: 'cake'"
+    (record,) = [r for r in caplog.records if r.getMessage().startswith(f"{HOST}: handling")]
+    assert record.getMessage() == (
+        f"{HOST}: handling POST /orders failed: 500: KeyError: 'cake', "
+        "from GET https://stock.example:443/items/cake"
+    )
+    told = "".join(traceback.format_exception(*record.exc_info))
+    assert "in place" in told
+    assert "/subtrie/connector/" not in told
+
+
+async def test_the_log_names_the_trace_of_a_failed_request(make, caplog):
+    """L9: the text did not tell it."""
+    shop, web = make(HOST), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        headers = {"Traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+        with pytest.raises(HTTPError):
+            await web.request("GET", f"https://{HOST}/unavailable", headers=headers)
+    (record,) = [r for r in caplog.records if r.getMessage().startswith(f"{HOST}: handling")]
+    assert record.getMessage().endswith(f"503: come back later (trace {'ab' * 16})")
+
+
+async def test_without_a_broker_an_ack_timeout_says_so(make_memory):
+    """L10: it was in the hint only."""
+    shop = make_memory(HOST)
+    async with shop:
+        with pytest.raises(AckTimeout, match=r"nobody.example:443/; there is no broker, so only"):
+            await shop.request("GET", "https://nobody.example/")

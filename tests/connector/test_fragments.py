@@ -10,7 +10,14 @@ import pytest
 from patience import until
 from subtrie import microbus
 from subtrie._core import control_headers
-from subtrie.connector import BusError, HTTPError, Request, RequestTimeout, Response
+from subtrie.connector import (
+    BusError,
+    HTTPError,
+    Request,
+    RequestTimeout,
+    Response,
+    _request_fragments,
+)
 from subtrie.connector._ack_timer import ack_limit
 from subtrie.connector._codec import read_response, write_request, write_response
 from subtrie.connector._fragments import Reassembler, cut
@@ -249,11 +256,14 @@ async def test_a_transfer_that_others_displace_is_answered(make_nats, broker, pl
     assert answer.headers[control_headers.MSG_ID] == "y0000000"
 
 
-async def test_no_caller_waits_out_its_budget_for_a_transfer_that_was_given_up(make_nats):
+async def test_no_caller_waits_out_its_budget_for_a_transfer_that_was_given_up(
+    make_nats, monkeypatch
+):
     shop, web = make_nats(HOST, round_trip=0.02), make_nats("web.example")
     shop.endpoint("POST", "/big")(lambda request: request.body)
     async with shop, web:
-        web._client._publish_rest = lambda *_: None  # a sender that falls silent
+        # A sender that falls silent.
+        monkeypatch.setattr(_request_fragments, "_publish_rest", lambda *_: None)
         with pytest.raises(RequestTimeout, match="1 of 3 fragments arrived"):
             await web.request(
                 "POST", BIG, body=bytes(300_000), timeout=900

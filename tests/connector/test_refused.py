@@ -12,9 +12,9 @@ from subtrie.connector import AckTimeout, Connector, HTTPError
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker.errors import (
     explained,
-    publish_rules,
     refuses_connection,
     refuses_credentials,
+    user_and_rules,
     violation,
 )
 
@@ -106,7 +106,7 @@ async def test_a_refused_publish_of_a_service_is_not_a_403_of_its_caller(
         assert caught.value.message == "internal server error"
     else:
         assert caught.value.message == f"the broker refuses to publish to {sent}"
-    (line,) = [r for r in caplog.records if r.getMessage().startswith("handling GET /order")]
+    (line,) = [r for r in caplog.records if "shop.example: handling GET /order" in r.getMessage()]
     assert line.levelno == logging.ERROR
     assert f"403: the broker refuses to publish to {sent}" in line.getMessage()
     assert line.trace == caught.value.trace
@@ -149,7 +149,7 @@ def test_the_command_that_explains_a_refused_publish_can_be_typed(tmp_path, monk
     assert text.endswith(f"; to see why: subtrie why -p 'my shop_nats.creds' '{subject}'")
 
 
-async def test_refused_subscriptions_of_its_own_end_the_start(server):
+async def test_refused_subscriptions_of_its_own_end_the_start(server, caplog):
     stock = connector(server, "stock.example", "shop")
     stock.endpoint("GET", "/level")(lambda: 7)
     with pytest.raises(BusError) as caught:
@@ -157,6 +157,7 @@ async def test_refused_subscriptions_of_its_own_end_the_start(server):
     assert caught.value.reason == "subscription-refused"
     assert "are refused)" in str(caught.value)
     assert not stock.running
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == [], "one error tells all"
 
 
 @pytest.mark.parametrize(("slots", "number"), [("_", 1), ("*", 2)])
@@ -239,4 +240,4 @@ def test_the_nearest_rule_is_named():
     assert "the creds hold 3 publish rules, the nearest is p.safe.443.a.b.*.GET.level" in text
     assert "subtrie why" not in text
     assert explained("x.y", None, None) == "the broker refuses to publish to x.y"
-    assert publish_rules("no creds") is None
+    assert user_and_rules("no creds") == ("", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ import click
 
 from ..connector import Connector, JSONFormatter
 from ..connector import run as run_connectors
+from ..connector._run import LOG_FORMAT
 from .user_module import imported, told
 
 _LOOK_EVERY = 0.3  # seconds between two looks at the files
@@ -58,9 +60,7 @@ def run(targets: tuple[str, ...], reload: bool, log_level: str, log_format: str)
     if reload:
         options = ["--log-level", log_level, "--log-format", log_format]
         raise SystemExit(_run_again_and_again([*targets, *options]))
-    logging.basicConfig(
-        level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
     if log_format == "json":
         for handler in logging.getLogger().handlers:
             handler.setFormatter(JSONFormatter())
@@ -80,6 +80,11 @@ def _connectors(target: str) -> Iterator[Connector]:
         if not hasattr(value, part):
             raise click.UsageError(f"{module_name!r} has no {name!r}")
         value = getattr(value, part)
+    if inspect.iscoroutinefunction(value):
+        owners = [name for name, each in vars(imported(module_name)).items()
+                  if isinstance(each, Connector)]  # fmt: skip
+        names = f": the connectors of the module are {', '.join(owners)}" if owners else ""
+        raise click.UsageError(f"{target!r} is a handler, not a connector{names}")
     if callable(value):
         with told():
             value = value()

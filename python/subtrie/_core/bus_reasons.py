@@ -37,6 +37,7 @@ BUS: dict[str, Reason] = {
         "the body needs more fragments than max_fragments", "raise max_fragments", 413
     ),
     "timeout-type": Reason("it is not a number", "give the seconds as a number"),
+    "path-value": Reason("a path argument has no value", "give its value in params"),
     "json-and-body": Reason("both json and body are given", "give one of them"),
     "broker-scheme": Reason(
         "it is not a URL that connectors use",

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from .. import microbus
 from .._core import control_headers, engine
-from .._core.errors import SubtrieError, refusal
+from .._core.errors import refusal
 from ._ack_timer import AckTimer, ack_limit
 from ._envelope import (
     PendingRequest,
@@ -24,20 +23,27 @@ from ._envelope import (
     current_request,
     forwarded_headers,
 )
-from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, made_here, read_error
-from ._fragments import cut, fragment_of
+from ._errors import (
+    AckTimeout,
+    CallDepthExceeded,
+    HTTPError,
+    RequestTimeout,
+    answered,
+    made_here,
+    read_error,
+)
 from ._headers import Headers, HeaderValues
-from ._identity import request_address
 from ._json import json_bytes
 from ._limits import check_head
 from ._message import Response
+from ._request_fragments import publish_request
 from ._responses import MAX_BODIES, ResponseReceiver, ResponseStream
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params
+from ._url import Params, argument_without_value
 from ._uses import DeclaredUses
 
 logger = logging.getLogger("subtrie.connector")
@@ -118,7 +124,8 @@ class RequestClient:
 
         Raises:
             AddressError: The URL or the method is not valid.
-            InvalidInput: Both ``json`` and ``body`` are given, or the timeout is not a number.
+            InvalidInput: Both ``json`` and ``body`` are given, a path argument has no value, or the
+                timeout is not a number.
             AckTimeout: No service acknowledged the request (404).
             RequestTimeout: The time budget is used up (408).
             CallDepthExceeded: The request would be the 65th in a chain (508).
@@ -237,7 +244,7 @@ class RequestClient:
         if transport.nats is None:
             transport.deliver(subject, request)
         else:
-            self._publish(request, call)
+            publish_request(request, call, self._runtime, self._transport)
         call.await_acks(ack_limit(request, self._runtime, transport), transport)
         return call
 
@@ -285,6 +292,8 @@ class RequestClient:
         if budget > control_headers.MAX_BUDGET:
             budget = control_headers.MAX_BUDGET
         method = method.upper()
+        if "{" in url and (missing := argument_without_value(url, params)):
+            raise refusal("InvalidInput", "path-value", missing, field="params")
         text, _, host, port, _, query, path, subject = targets(method, url, params)
         if self._uses.declared:
             self._uses.check(subject, text, runtime)
@@ -358,7 +367,7 @@ class RequestClient:
             limit = ack_limit(request, runtime, transport)
             timer = AckTimer(loop, limit, call.is_acked, call.on_ack_timeout, transport)
             call.stop_ack_timer = timer.stop
-            self._publish(request, call)
+            publish_request(request, call, self._runtime, self._transport)
             if call.done:  # it could not be sent
                 self._end(call)
         else:
@@ -384,14 +393,18 @@ class RequestClient:
                 else:
                     self._runtime.metrics.timeouts += 1
                     what = "timeout"
-                error.set_message(f"{what}: {request.url.partition('?')[0]}")
+                text = f"{what}: {request.url.partition('?')[0]}"
                 if isinstance(error, AckTimeout):
                     error.hint = self._hint()
+                    if self._transport.nats is None:
+                        text += "; there is no broker, so only this process is reached"
+                error.set_message(text)
                 error.trace = trace_of(request)
             raise made_here(error)
         assert response is not None
         if response.op == control_headers.ERROR:
-            raise read_error(response.body, response.status)
+            error = read_error(response.body, response.status)
+            raise answered(error, f"{request.method} {request.url.partition('?')[0]}")
         return response
 
     def _hint(self) -> str:
@@ -399,52 +412,3 @@ class RequestClient:
         alone = " There is no broker: only this process is reached (MICROBUS_NATS)"
         plane = f"is the service running, on the plane {self._runtime.plane}?"
         return plane + (alone if self._transport.nats is None else "")
-
-    def _publish(self, request: RequestEnvelope, call: PendingRequest | ResponseStream) -> None:
-        """Publish over the bus, in fragments if needed.
-
-        An instance that acknowledged the first fragment received it over the bus, so the other
-        fragments take the same way.
-        """
-        runtime, transport = self._runtime, self._transport
-        first = request
-        if len(request.body) > transport.fragment_size:
-            parts = cut(request.body, transport.fragment_size)
-            if len(parts) > runtime.max_fragments:
-                size = f"of {len(request.body)} bytes"
-                call.fail(refusal("BusError", "too-many-fragments", size, field="body"))
-                return
-            first = fragment_of(request, parts, 1)
-            sent: set[str] = set()
-
-            def send_rest(ack: ResponseEnvelope) -> None:
-                if ack.id not in sent:
-                    sent.add(ack.id)
-                    self._publish_rest(request, parts, call, ack.id)
-
-            call.on_ack = send_rest
-        call.sent = time.monotonic()
-        transport.publish(call.subject, first, call.fail_threadsafe)
-
-    def _publish_rest(
-        self,
-        request: RequestEnvelope,
-        parts: list[bytes],
-        call: PendingRequest | ResponseStream,
-        instance: str,
-    ) -> None:
-        """Send the remaining fragments to the instance that acknowledged the first."""
-        address = request_address(call.subject)  # S0-043
-        assert address is not None
-        try:
-            subject = str(address.replace(slot=instance))
-        except SubtrieError:
-            logger.warning(
-                "%s was acknowledged by %a, which is not a valid instance id",
-                call.subject,
-                instance,
-            )
-            return
-        for number in range(2, len(parts) + 1):
-            fragment = fragment_of(request, parts, number)
-            self._transport.publish(subject, fragment, call.fail_threadsafe)

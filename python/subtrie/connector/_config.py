@@ -15,11 +15,13 @@ these two levels of plain or quoted texts is reported and skipped.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 import os
 import re
 import stat
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -98,7 +100,8 @@ class Configuration:
         missing = [name for name in self.values if name not in texts]
         if missing and self._required:
             error = refusal("BusError", "configurator", ", ".join(missing), field="config")
-            error.args = (f"{self._client.host}: {error.args[0]}",)
+            near = "".join(self._near(name) for name in missing)
+            error.args = (f"{self._client.host}: {error.args[0]}{near}",)
             raise error
         if missing:
             logger.warning(
@@ -107,12 +110,25 @@ class Configuration:
                 ", ".join(missing),
             )
 
+    def _near(self, name: str) -> str:
+        """Return the variable of a value, and a name of a file that was perhaps meant, in words."""
+        host = self._client.host
+        labels = host.lower().split(".")
+        domains = ["all", *(".".join(labels[first:]) for first in range(len(labels)))]
+        files = read_config_files()
+        others = {each: text for domain in domains for each, text in files.get(domain, {}).items()
+                  if each not in self.values}  # fmt: skip
+        text = f"; the variable of {name} is {variable_of(host, name)}"
+        for close in difflib.get_close_matches(name, others, 1):
+            text += f"; {getattr(others[close], 'place', 'config.yaml')} has {close}"
+        return text
+
     def _local(self) -> dict[str, ConfigText]:
         """Return the values of the constructor, the environment and the files, by name."""
         files = read_config_files() if self.values else {}
         found: dict[str, ConfigText] = {}
         for name in self.values:
-            variable = re.sub(r"[^A-Z0-9]", "_", f"{self._client.host}_{name}".upper())
+            variable = variable_of(self._client.host, name)
             if name in self._given:
                 found[name] = ConfigText(self._given[name], "config=")
             elif variable in os.environ:
@@ -177,7 +193,8 @@ class Configuration:
             answered = False  # there is no configurator
         except (HTTPError, KeyError, TypeError) as error:
             logger.warning(
-                "the configuration cannot be read: %s",
+                "%s: the configuration cannot be read: %s",
+                self._client.host,
                 error,
                 extra={"service": self._client.host},
             )
@@ -195,6 +212,11 @@ class Configuration:
                 made.args = (f"{self._client.host}: {place}{what}",)
                 refused.append(made)
         return answered, texts, refused
+
+
+def variable_of(host: str, name: str) -> str:
+    """Return the environment variable of a value."""
+    return re.sub(r"[^A-Z0-9]", "_", f"{host}_{name}".upper())
 
 
 _NAMES = ("config.yaml", "config.local.yaml")  # the second one wins
@@ -248,17 +270,23 @@ def _text_of(file: Path) -> str:
         return ""
     with open(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            logger.warning("%s is not read: it is not a regular file", file)
+            _warn_once("%s is not read: it is not a regular file", file)
             return ""
         data = opened.read(_MAX_SIZE + 1)
     if len(data) > _MAX_SIZE:
-        logger.warning("%s is larger than %d bytes and not read", file, _MAX_SIZE)
+        _warn_once("%s is larger than %d bytes and not read", file, _MAX_SIZE)
         return ""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        logger.warning("%s is not read: it is not UTF-8", file)
+        _warn_once("%s is not read: it is not UTF-8", file)
         return ""
+
+
+@lru_cache(maxsize=1024)
+def _warn_once(told: str, *values: object) -> None:
+    """Log a warning about a file, which is read several times."""
+    logger.warning(told, *values)
 
 
 def parse_config(text: str, file: str = "config.yaml") -> Values:
@@ -275,7 +303,7 @@ def parse_config(text: str, file: str = "config.yaml") -> Values:
             continue
         found = _LINE.fullmatch(line.rstrip()) if len(line) <= _LONGEST_LINE else None
         if found is None:
-            logger.warning("%s:%d is not read: not 'domain:' or '  name: value'", file, number)
+            _warn_once("%s:%d is not read: not 'domain:' or '  name: value'", file, number)
             continue
         key = next((part for part in found.groups()[1:4] if part is not None), "")
         value = next((part for part in found.groups()[4:7] if part is not None), "")

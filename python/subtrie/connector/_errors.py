@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from http import HTTPStatus
+from types import TracebackType
 from typing import Any
 
 from .._core.errors import BusError, SubtrieError
@@ -42,6 +43,7 @@ class HTTPError(BusError):
 
     reason_code = "answered-error"
     _made_here = False  # by the connector that sent the request
+    _answered = ""  # the request that a service answered with it
 
     def __init__(
         self,
@@ -138,7 +140,21 @@ def to_http_error(error: BaseException, *, detailed: bool = True) -> HTTPError:
         return HTTPError("internal server error", status=500, stack=stack_frames(error))
     if isinstance(error, BusError):
         return HTTPError(str(error), status=error.status, stack=stack_frames(error))
-    return HTTPError(str(error) or type(error).__name__, status=500, stack=stack_frames(error))
+    return HTTPError(described(error), status=500, stack=stack_frames(error))
+
+
+def described(error: BaseException) -> str:
+    """Return the text of an exception, after its type where the text alone says too little."""
+    text, kind = str(error), type(error).__name__
+    if not text:
+        return kind
+    return f"{kind}: {text}" if isinstance(error, LookupError) else text
+
+
+def answered(error: HTTPError, request: str) -> HTTPError:
+    """Mark an error as the answer to a request, which the log of the caller then names."""
+    error._answered = request
+    return error
 
 
 def made_here(error: SubtrieError) -> SubtrieError:
@@ -170,6 +186,20 @@ def stack_frames(error: BaseException) -> list[dict[str, Any]]:
             frames.append({"func": code.co_name, "file": file, "line": step.tb_lineno or 0})
         step = step.tb_next
     return frames[: -_SHOWN_FRAMES - 1 : -1]
+
+
+def users_frames(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an exception without the connector's frames."""
+    steps = []
+    step = error.__traceback__
+    while step is not None:
+        if _module_of(step.tb_frame.f_globals).partition(".")[0] not in _OMITTED_PACKAGES:
+            steps.append(step)
+        step = step.tb_next
+    found: TracebackType | None = None
+    for step in reversed(steps):
+        found = TracebackType(found, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return found
 
 
 def _module_of(names: dict[str, Any]) -> str:

@@ -127,12 +127,16 @@ class Lifecycle:
         try:
             limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
             with runtime.metrics.timed("OnStartup", "lifecycle"):
-                async with asyncio.timeout(limit):
-                    await self._start(self._wait(limit) if wait is None else wait)
-        except BaseException:
+                async with asyncio.timeout(limit) as timer:
+                    most = limit - min(1.0, limit / 10)  # its error comes before that of the start
+                    await self._start(self._wait(most) if wait is None else min(wait, most))
+        except BaseException as error:
             await self._close(1.0, hooks=False)
+            if isinstance(error, TimeoutError) and timer.expired():
+                told = f"{runtime.host}: the start takes more than {limit:g} s"
+                raise TimeoutError(f"{told} (MICROBUS_STARTUP_TIME_BUDGET)") from None
             raise
-        runtime.running = True
+        runtime.running, self._transport.starting = True, False
         runtime.metrics.start()
         hosts = [endpoint.host for endpoint in [*server.own_endpoints, *server.endpoints]]
         runtime.spawn(announce(self._client, hosts))
@@ -142,7 +146,7 @@ class Lifecycle:
 
     def _wait(self, limit: float) -> float:
         """Return how long to wait for the broker: a test wants the error at once."""
-        return 0.0 if self._runtime.deployment == "TESTING" else limit - min(1.0, limit / 10)
+        return 0.0 if self._runtime.deployment == "TESTING" else limit
 
     async def _start(self, wait: float) -> None:
         await self._open(wait)
@@ -163,8 +167,9 @@ class Lifecycle:
         refused = sorted(self._transport.refused)
         if refused:
             error = refusal("BusError", "subscription-refused", refused[0], field="subscription")
-            if len(refused) > 1:
-                error.args = (f"{error.args[0]} ({len(refused)} are refused)",)
+            several = f" ({len(refused)} are refused)" if len(refused) > 1 else ""
+            whose = self._transport.whose_creds()
+            error.args = (f"{self._runtime.host}: {error.args[0]}{several}{whose}",)
             raise error
 
     async def _connect(self, wait: float) -> None:
@@ -195,6 +200,7 @@ class Lifecycle:
         if self._configured_locality in CLOUDS:
             runtime.locality = await locality_in(self._configured_locality)
         transport.refused.clear()
+        transport.starting = True
         await self._connect(wait)
         round_trip = self._fixed_round_trip
         runtime.round_trip = await transport.round_trip() if round_trip is None else round_trip

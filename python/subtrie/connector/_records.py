@@ -23,7 +23,7 @@ class PrintableFilter(logging.Filter):
             record.msg, record.args = printable(message), ()
         if isinstance(record.exc_info, tuple) and record.exc_info[1] is not None:
             shown = _escaped(record.exc_info[1])
-            record.exc_info = type(shown), shown, shown.__traceback__
+            record.exc_info = type(shown), shown, record.exc_info[2]
         return True
 
 

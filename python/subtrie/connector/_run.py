@@ -16,6 +16,8 @@ from ._connector import Connector
 logger = logging.getLogger("subtrie.connector")
 
 _STARTUP_LIMIT = 120.0  # seconds
+#: How records are written where nobody has set up logging.
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 async def serve(*connectors: Connector) -> None:
@@ -28,6 +30,7 @@ async def serve(*connectors: Connector) -> None:
     Raises:
         BusError: A connector is running already, has no transport, or its creds are refused.
         ConnectionError: The broker cannot be reached, or refuses the connection.
+        TimeoutError: The start took longer than ``MICROBUS_STARTUP_TIME_BUDGET``.
     """
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -37,6 +40,10 @@ async def serve(*connectors: Connector) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     try:
         await _until(stop, _start_all(connectors))
+        alone = [each.host for each in connectors if each._transport.nats is None]
+        if alone and not stop.is_set():
+            text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
+            logger.warning(text, ", ".join(alone))
         await stop.wait()
     finally:
         for connector in reversed(connectors):
@@ -76,12 +83,17 @@ async def _start_all(connectors: Iterable[Connector]) -> None:
 def run(*connectors: Connector) -> None:
     """Run connectors in a new event loop until SIGINT or SIGTERM.
 
+    If nobody has set up logging, records from INFO on are written to standard error.
+
     Raises:
         SystemExit: They cannot start (1); the log has the reason in one line.
     """
+    if not logger.hasHandlers():
+        logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+        logging.getLogger("nats").setLevel(logging.CRITICAL)  # the connector reports what matters
     try:
         asyncio.run(serve(*connectors))
-    except (BusError, ConnectionError) as error:
+    except (BusError, ConnectionError, TimeoutError) as error:
         logger.error("%s%s", error, _missing_creds(error, connectors))
         raise SystemExit(1) from None
 

@@ -21,7 +21,7 @@ from typing import Any
 from .._core import control_headers
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
-from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
+from ._errors import HTTPError, RequestTimeout, error_body, to_http_error, users_frames
 from ._fragments import cut, fragment_of
 from ._middleware import Middleware, around
 from ._records import MAX_REFUSALS, REFUSAL_PERIOD, RecordRate
@@ -384,14 +384,22 @@ class HandlerRunner:
         )
         unexpected = cause is not None and not isinstance(cause, HTTPError)
         if not refused or self._refusals.admits():
+            what: object = f"{type(cause).__name__}: {cause}" if unexpected else cause or sent
+            if isinstance(cause, HTTPError) and cause._answered:
+                what = f"{what}, from {cause._answered}"
+            shown = None
+            if cause is not None and status >= 500 and not refused:
+                shown = (type(cause), cause, users_frames(cause))
             logger.log(
                 logging.ERROR if status >= 500 else logging.INFO,
-                "handling %s %s failed: %s%s",
+                "%s: handling %s %s failed: %s%s%s",
+                runtime.host,
                 endpoint.method,
                 endpoint.path,
-                f"{type(cause).__name__}: {cause}" if unexpected else cause or sent,
+                what,
+                f" (trace {sent.trace})" if sent.trace else "",
                 self._refusals.left_out() if refused else "",
-                exc_info=cause if status >= 500 and not refused else None,
+                exc_info=shown,
                 extra={
                     "service": runtime.host,
                     "trace": sent.trace,

@@ -26,7 +26,7 @@ from .._core.dispatcher import Dispatcher, HandlerSubscription
 from .._core.errors import refusal
 from ._broker.acknowledging import Acknowledging
 from ._broker.connection import PayloadReceiver
-from ._broker.errors import RefusedOperation, explained, publish_rules
+from ._broker.errors import RefusedOperation, explained, user_and_rules
 from ._broker.shared import SharedConnection, all_connections, connect
 from ._codec import check_installed, write_message
 from ._credentials import load_credentials
@@ -145,19 +145,28 @@ class Transport:
         self.nats: SharedConnection | None = None
         self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
         self._watchers: list[Watcher] = []
-        self._rules: tuple[str, ...] | None = None
+        self._user, self._rules = user_and_rules("")
         self._creds_file: Path | None = None
         #: Subscriptions that the broker refused.
         self.refused: set[str] = set()
+        #: Whether the connector has not started: refused subscriptions are then its error.
+        self.starting = False
         #: Called with the subject of a publish that the broker refused.
         self.on_refused: Callable[[str], None] | None = None
 
-    def _on_violation(self, found: RefusedOperation) -> None:
+    def _on_violation(self, found: RefusedOperation) -> bool:
+        """Note a refused operation, and return whether the error of the start tells it."""
         if found.verb == "subscribe":
             if len(self.refused) < _MOST_REFUSED:
                 self.refused.add(found.subject)
-        elif self.on_refused is not None:
+            return self.starting
+        if self.on_refused is not None:
             self.on_refused(found.subject)
+        return False
+
+    def whose_creds(self) -> str:
+        """Return whose creds the file holds, in words; empty if they are this service's."""
+        return "" if self._user in ("", self.host) else f"; {self._creds_file} is of {self._user}"
 
     def why_refused(self, subject: str) -> str:
         """Return why the broker refuses to publish to a subject."""
@@ -204,7 +213,7 @@ class Transport:
                     self.host,
                 )
             self.nats = await connect(credentials, self.host)
-            self._rules = publish_rules(credentials.creds)
+            self._user, self._rules = user_and_rules(credentials.creds)
             self._creds_file = credentials.creds_file
             self.nats.on_violation.append(self._on_violation)
         self.in_process = InProcessTransport() if self.short_circuit else None

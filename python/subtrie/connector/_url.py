@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, unquote
 
+from .._nats.path_template import path_argument
+
 #: Path arguments and arguments of the query, by name.
 Params = Mapping[str, object] | Sequence[tuple[str, object]]
 
@@ -16,6 +18,27 @@ def parse_query(text: str) -> dict[str, list[str]]:
         for name, value in parse_qsl(text, keep_blank_values=True):
             found.setdefault(name, []).append(value)
     return found
+
+
+def argument_without_value(url: str, params: Params | None) -> str:
+    """Return the first path argument of a URL, as ``{id}``, for which there is no value.
+
+    Args:
+        url: The URL, with an argument in braces at least.
+        params: Values by name; None is no value.
+    """
+    whole, _, query = url.partition("#")[0].partition("?")
+    pairs = params.items() if isinstance(params, Mapping) else params or ()
+    given = {name for name, value in pairs if value is not None and value != []}
+    given |= parse_query(query).keys()
+    count = 0
+    for part in whole.split("/"):
+        template = path_argument(part)
+        if template is not None:
+            count += 1
+            if (template.name or f"path{count}") not in given:
+                return part
+    return ""
 
 
 def decode_path(text: str) -> str:

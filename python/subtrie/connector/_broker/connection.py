@@ -67,7 +67,7 @@ class Connection:
     def __init__(self, host: str, loop: asyncio.AbstractEventLoop) -> None:
         self._host, self.loop = host, loop
         #: Called with each publish or subscription that the broker refuses, on this loop.
-        self.on_violation: list[Callable[[RefusedOperation], None]] = []
+        self.on_violation: list[Callable[[RefusedOperation], bool]] = []
         self._credentials: Credentials
         self._servers: ServerPool
         self._session: Session | None = None
@@ -193,11 +193,9 @@ class Connection:
 
     def _on_error(self, text: str) -> None:
         refused = violation(text)
-        if refused is not None:
-            for each in list(self.on_violation):
-                each(refused)
-        # The first connection fails with an exception.
-        level = logging.WARNING if self.connected else logging.DEBUG
+        told = [] if refused is None else [each(refused) for each in list(self.on_violation)]
+        # The first connection, and a start, fail with an exception.
+        level = logging.DEBUG if not self.connected or any(told) else logging.WARNING
         if self._errors.admits():
             logger.log(level, "%s: NATS error: %s%s", self._host, text, self._errors.left_out())
 

@@ -56,19 +56,24 @@ def violation(text: str) -> RefusedOperation | None:
     return RefusedOperation(verb, found[2], found[3])
 
 
-def publish_rules(creds: str) -> tuple[str, ...] | None:
-    """Return the publish rules in the text of a creds file; None if it has none or is none."""
+def user_and_rules(creds: str) -> tuple[str, tuple[str, ...] | None]:
+    """Return the user and the publish rules in the text of a creds file.
+
+    The user is empty and the rules are None if they are not told.
+    """
     token = jwt_in_creds(creds)
     if token is None:
-        return None
+        return "", None
     try:
-        nats = claims_of(token, Path(), "user").get("nats") or {}
+        claims = claims_of(token, Path(), "user")
     except SubtrieError:
-        return None
-    allowed = (nats.get("pub") or {}).get("allow")
+        return "", None
+    name = claims.get("name")
+    user = name if isinstance(name, str) else ""
+    allowed = ((claims.get("nats") or {}).get("pub") or {}).get("allow")
     if not isinstance(allowed, list):
-        return None
-    return tuple(each for each in allowed if isinstance(each, str))
+        return user, None
+    return user, tuple(each for each in allowed if isinstance(each, str))
 
 
 def explained(subject: str, rules: tuple[str, ...] | None, file: Path | None) -> str:
