@@ -16,7 +16,7 @@ from ._connector import Connector
 logger = logging.getLogger("subtrie.connector")
 
 _STARTUP_LIMIT = 120.0  # seconds
-#: How records are written where nobody has set up logging.
+#: How records are written if the program has not set up logging.
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -83,7 +83,7 @@ async def _start_all(connectors: Iterable[Connector]) -> None:
 def run(*connectors: Connector) -> None:
     """Run connectors in a new event loop until SIGINT or SIGTERM.
 
-    If nobody has set up logging, records from INFO on are written to standard error.
+    If the program has not set up logging, records from INFO on are written to standard error.
 
     Raises:
         SystemExit: They cannot start (1); the log has the reason in one line.

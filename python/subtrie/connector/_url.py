@@ -25,7 +25,7 @@ def argument_without_value(url: str, params: Params | None) -> str:
 
     Args:
         url: The URL, with an argument in braces at least.
-        params: Values by name; None is no value.
+        params: Values by name; None does not count as one.
     """
     whole, _, query = url.partition("#")[0].partition("?")
     pairs = params.items() if isinstance(params, Mapping) else params or ()
