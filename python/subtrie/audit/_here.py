@@ -32,7 +32,7 @@ from ._slot_redaction import Redaction
 from ._tables.answer_sums import answer_sums
 from ._tables.bucket import Bucket
 from ._tables.context import Whole, context_of
-from ._tables.pattern_index import PatternIndex, open_index
+from ._tables.pattern_index import BLOCK, PatternIndex, open_index
 from ._tables.traffic import TABLE_ROWS, TOTALS, rows_of, sorted_rows, subscription_rows
 
 if TYPE_CHECKING:
@@ -234,8 +234,14 @@ def rows_of_buckets(
         yield from batches
         if whole.answers is not None and sums is not None:
             whole.answers.sums.merge(sums)
-    others = subscription_rows(opened(whole.context.subscribed).subscriptions)
-    yield from sorted_rows(rows for rows in others if rows[0] in wanted)
+
+    def of_subscriptions(table: pa.Table) -> Iterator[pa.RecordBatch]:
+        found = subscription_rows(table)
+        yield from sorted_rows(rows for rows in found if rows[0] in wanted)
+
+    table = opened(whole.context.subscribed).subscriptions
+    blocks = (table.slice(at, BLOCK) for at in range(0, table.num_rows, BLOCK))
+    yield from _each(blocks, of_subscriptions)
 
 
 def in_threads(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:

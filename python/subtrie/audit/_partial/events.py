@@ -134,13 +134,16 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
         at = np.flatnonzero(told & bit)
         if not len(at):
             continue
-        rows = batch.take(pa.array(at))
+        names = KINDS[kind].columns
+        needed = {*(renamed.get(name, name) for name in names), "op", "time"}
+        rows = batch.select([name for name in batch.schema.names if name in needed])
+        rows = rows.take(pa.array(at))
         if kind in _OPERATIONS:
             rows = rows.filter(pc.equal(rows.column("op"), _OPERATIONS[kind]))
             if not rows.num_rows:
                 continue
         table = {}
-        for name in KINDS[kind].columns:
+        for name in names:
             if name == "window":
                 table[name] = _period(rows.column("time"), window)
             elif name == "day":

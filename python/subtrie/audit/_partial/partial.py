@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from .._readers.log_reader import native
 from .kinds import (
     BUCKETS,
-    IN_HEAD,
     KINDS,
     SUMMED,
     Piece,
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Messages, deliveries, distinct subjects, and their addresses.
 Numbered = tuple["pa.Table", "pa.Table", "pa.RecordBatch", "pa.RecordBatch"]
+#: Messages or deliveries that a task has summed: their kind, the starts of their buckets, the rows.
+Taken = tuple[str, list[int], "pa.Table"]
 #: The bytes of memory that a distinct key or subject of the sums needs, and any other row.
 SUM_BYTES, ROW_BYTES = 110, 500
 #: The rows of several buckets that are added up together: about 1 KB each, as they become rows of
@@ -46,8 +47,8 @@ class Partial:
 
     def __init__(self) -> None:
         self._listed: dict[str, list[pa.Table]] = {}
-        #: Messages and deliveries that are in their buckets, and not added to the sums.
-        self._pieces: list[Piece] = []
+        #: Messages and deliveries that are not added to the sums, and the starts of their buckets.
+        self._taken: list[Taken] = []
         self._sums: Any = None
         #: The number of rows without the sums.
         self.held = 0
@@ -77,27 +78,20 @@ class Partial:
         for kind, parts in other._listed.items():
             for part in parts:
                 self.add_list(kind, part)
-        self._sum(other._summed())
+        for kind, _, table in other._summed():
+            self._sum(kind, table)
 
     def take_sums(self, sums: Any) -> None:
         """Add the sums of a task, which begin again."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        *made, publish_starts, delivery_starts, planes = sums.take()
-        publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
+        taken, planes = _taken_of(sums)
+        publishes = taken[0][2]
         counted = [name for name in ("published", "ambiguous") if name in publishes.column_names]
         self.add_counts({name: pc.sum(publishes[name]).as_py() or 0 for name in counted})
         self.add_list("plane", pa.table({"subject": pa.array(planes, pa.string())}))
-        for kind, table, starts in (
-            ("publish", publishes, publish_starts),
-            ("delivery", deliveries, delivery_starts),
-        ):
-            self._pieces += [
-                (kind, bucket, table.slice(start, end - start))
-                for bucket, (start, end) in enumerate(pairwise(starts))
-                if end > start
-            ]
+        self._taken += taken
 
     def add_list(self, kind: str, rows: pa.Table) -> None:
         """Add rows of a kind that is not summed natively."""
@@ -140,18 +134,18 @@ class Partial:
             self._sums = native().TrafficSums(buckets=BUCKETS)
         return self._sums
 
-    def _sum(self, pieces: Iterable[Piece]) -> None:
-        """Add messages and deliveries to the sums."""
-        for kind, _, table in pieces:
-            for batch in table.to_batches():
-                self._add_summed(kind, batch)
+    def _sum(self, kind: str, table: pa.Table) -> None:
+        """Add messages or deliveries to the sums."""
+        for batch in table.to_batches():
+            self._add_summed(kind, batch)
 
     # What is in it
 
     def numbered(self) -> Numbered | None:
         """Take messages and deliveries by the number of their subject; none without both."""
-        pieces, self._pieces = self._pieces, []
-        self._sum(pieces)
+        taken, self._taken = self._taken, []
+        for kind, _, table in taken:
+            self._sum(kind, table)
         return None if self._sums is None else take_numbered(self._sums)
 
     def table(self, kind: str) -> pa.Table:
@@ -165,6 +159,12 @@ class Partial:
             table = complete(kind, add_up(table, keys))
         return table
 
+    def take_table(self, kind: str) -> pa.Table:
+        """Return the rows of a kind as ``table`` does, and forget them."""
+        table = self.table(kind)
+        self.held -= sum(rows.num_rows for rows in self._listed.pop(kind, ()))
+        return table
+
     def counts(self) -> dict[str, int]:
         """Return the counts by name."""
         table = self.table("count")
@@ -174,9 +174,9 @@ class Partial:
         """Take what is needed whole: subscriptions, planes, counts and ranges."""
         found = Partial()
         for kind in [kind for kind in self._listed if KINDS[kind].bucketed_by is None]:
-            table = self.table(kind)
-            self.held -= sum(part.num_rows for part in self._listed.pop(kind))
-            found.add_list(kind, table)
+            for rows in self._listed.pop(kind):
+                self.held -= rows.num_rows
+                found.add_list(kind, rows)
         return found
 
     def redacted(self, redaction: Redaction) -> Partial:
@@ -184,7 +184,8 @@ class Partial:
         import pyarrow as pa
 
         found = Partial()
-        for kind, _, table in self._all():
+        for kind, table in [*((kind, table) for kind, _, table in self._summed()),
+                            *self._others()]:  # fmt: skip
             rows = table.combine_chunks()
             if kind not in ("plane", "count", "range"):
                 batches = [
@@ -193,37 +194,49 @@ class Partial:
                 ]
                 rows = pa.Table.from_batches(batches, rows.schema)
             if kind in SUMMED:
-                found._sum([(kind, IN_HEAD, rows)])
+                found._sum(kind, rows)
             else:
                 found.add_list(kind, rows)
         return found
 
-    def _summed(self) -> Iterator[Piece]:
-        """Take messages and deliveries; those that were added up have the number of the head."""
-        import pyarrow as pa
-
-        pieces, self._pieces = self._pieces, []
-        yield from pieces
+    def _summed(self) -> Iterator[Taken]:
+        """Take messages and deliveries."""
+        taken, self._taken = self._taken, []
+        yield from taken
         if self._sums is not None:
-            for kind, made in zip(SUMMED, self._sums.take()[:2], strict=True):
-                yield kind, IN_HEAD, complete(kind, pa.Table.from_struct_array(pa.array(made)))
+            yield from _taken_of(self._sums)[0]
 
-    def _all(self) -> Iterator[Piece]:
-        """Take all rows."""
-        yield from self._summed()
+    def _others(self) -> Iterator[tuple[str, pa.Table]]:
+        """Take the rows that are not summed natively."""
         for kind in self._listed:
-            yield kind, IN_HEAD, self.table(kind)
+            yield kind, self.table(kind)
         self._listed, self.held = {}, 0
 
     def to_rows(self) -> pa.RecordBatch:
         """Take all rows, as ``PARTIAL_ROWS``."""
         pieces: list[Piece] = []
-        for kind, bucket, table in self._all():
-            if bucket == IN_HEAD:
-                pieces += in_buckets(kind, table)
-            else:
-                pieces.append((kind, bucket, table))
+        for kind, starts, table in self._summed():
+            pieces += [
+                (kind, bucket, table.slice(start, end - start))
+                for bucket, (start, end) in enumerate(pairwise(starts))
+                if end > start
+            ]
+        for kind, table in self._others():
+            pieces += in_buckets(kind, table)
         return bucket_rows(pieces)
+
+
+def _taken_of(sums: Any) -> tuple[list[Taken], list[str]]:
+    """Take messages and deliveries, sorted by bucket, and the planes of their subjects."""
+    import pyarrow as pa
+
+    *made, publish_starts, delivery_starts, planes = sums.take()
+    publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
+    taken: list[Taken] = [
+        ("publish", publish_starts, publishes),
+        ("delivery", delivery_starts, deliveries),
+    ]
+    return taken, planes
 
 
 def take_numbered(sums: Any) -> Numbered:

@@ -19,7 +19,15 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .log_files import log_files
-from .log_reader import FIRST_LINE, LogRange, blocks_of, check_one_server, native, open_plain
+from .log_reader import (
+    FIRST_LINE,
+    LogRange,
+    blocks_of,
+    check_one_server,
+    native,
+    open_plain,
+    packed_state,
+)
 
 #: The version of the form of an offset.
 VERSION = 1
@@ -175,7 +183,7 @@ def ranges(
         ends = [*(at for at, _ in starts[1:]), log["position"]]
         files = tuple((file["path"], 0) for file in log["files"])
         for (at, kept), until in zip(starts, ends, strict=True):
-            packed = None if kept is None else zlib.compress(kept, 1)
+            packed = None if kept is None else packed_state(kept)
             found.append((LogRange(files, server, at, until, packed), log["files"]))
     return found
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The default size of a range: enough lines to pay for the start of a task and for its state.
-SPLIT_BYTES = 32 * 1024 * 1024
+SPLIT_BYTES = 64 * 1024 * 1024
 #: The number of rows of a batch: large enough that a batch repeats its subjects.
 BATCH_ROWS = 16_384
 _BLOCK = 1024 * 1024
@@ -181,6 +181,22 @@ def check_one_server(reader: Any, part: LogRange) -> None:
     )
 
 
+def packed_state(state: bytes) -> bytes:
+    """Return the state of a reader, compressed: up to 1 MB for each range of a log."""
+    import pyarrow as pa
+
+    packed: bytes = pa.compress(state, codec="lz4_raw", asbytes=True)
+    return len(state).to_bytes(8, "little") + packed
+
+
+def unpacked_state(packed: bytes) -> Any:
+    """Return the state that ``packed_state`` compressed."""
+    import pyarrow as pa
+
+    size = int.from_bytes(packed[:8], "little")
+    return pa.decompress(packed[8:], decompressed_size=size, codec="lz4_raw", asbytes=True)
+
+
 def split_bytes_of(options: Mapping[str, str]) -> int:
     """Return the size of a range in bytes. Raises ``ValueError`` unless it is positive."""
     split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
@@ -212,7 +228,7 @@ def read_range(
     asked = [name for name in selected if name not in _ADDED]
     if "position" not in asked:
         asked.append("position")
-    state = None if part.state is None else zlib.decompress(part.state)
+    state = None if part.state is None else unpacked_state(part.state)
     reader = native().TraceReader(asked, part.start, part.end, state=state)
     bases: list[tuple[int, str]] = []
     for file, block in log_blocks(part) if blocks is None else blocks:
@@ -341,14 +357,14 @@ def divide(
     begun = replace(log, start=0)
     while True:
         left = [target for target in targets if target > begun.start]
-        state = None if begun.state is None else zlib.decompress(begun.state)
+        state = None if begun.state is None else unpacked_state(begun.state)
         divider = native().LogDivider(left, begun.start, state=state, skim=skim)
         for _, block in log_blocks(begun):
             done = divider.feed(block)
             check_one_server(divider, log)
             for at, state in divider.take():
                 yield replace(begun, end=at)
-                begun = replace(log, start=at, state=zlib.compress(state, 1))
+                begun = replace(log, start=at, state=packed_state(state))
             if done:
                 break
         if not divider.failed:

@@ -102,7 +102,7 @@ def context_of(
     """Return what the rows of every bucket depend on.
 
     Args:
-        head: The head of the whole partial.
+        head: The head of the whole partial; its subscriptions are taken.
         planes: The planes to audit; none for those of the traffic.
         questions: What is asked beyond the tables of the traffic; None for nothing.
         window: The length of a period in microseconds, or None.
@@ -112,7 +112,7 @@ def context_of(
     """
     import pyarrow.compute as pc
 
-    subscriptions = subscriptions_of(head.table("subscription"))
+    subscriptions = subscriptions_of(head.take_table("subscription"))
     found = set(head.table("plane")["subject"].to_pylist())
     patterns = pc.unique(subscriptions["pattern"]).to_pylist()
     found |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
@@ -172,7 +172,7 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
     schema = arrow_schema(COLUMNS)
     if not read.num_rows:
         return schema.empty_table()
-    read = read.sort_by([("server", "ascending"), ("position", "ascending")]).combine_chunks()
+    read = _in_order(read.combine_chunks())
     op, direction = read["op"], read["reason"]
     servers, conns, sids = (_codes(read[name]) for name in ("server", "conn", "sid"))
     names = conns.dictionary.to_pylist()
@@ -215,10 +215,11 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
 
-    rows = read.take(pa.array(starts))
+    kept = ("server", "conn", "sid", "identity", "queue")
+    rows = read.select([*kept, "subject", "position", "time"]).take(pa.array(starts))
     last = read.select(["position", "time"]).take(pa.array(ends, mask=ends == read.num_rows))
     columns = {
-        **{name: rows[name] for name in ("server", "conn", "sid", "identity", "queue")},
+        **{name: rows[name] for name in kept},
         "pattern": rows["subject"],
         "start": rows["position"],
         "started": rows["time"],
@@ -226,6 +227,19 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
         "ended": last["time"],
     }
     return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _in_order(read: pa.Table) -> pa.Table:
+    """Return lines by server and position; those of one log, read in order, are not copied."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    one = pc.min_max(read["server"])
+    if one["min"] == one["max"] and not read["server"].null_count:
+        positions = read["position"].to_numpy()
+        if bool(np.all(positions[1:] > positions[:-1])):
+            return read
+    return read.sort_by([("server", "ascending"), ("position", "ascending")]).combine_chunks()
 
 
 class _Codes(NamedTuple):

@@ -29,8 +29,8 @@ _opened: OrderedDict[str, PatternIndex] = OrderedDict()
 _MOST_OPENED = 8
 _opening = threading.Lock()
 
-# The rows of subscriptions that are worked on at once: about 1 KB each.
-_BLOCK = 65_536
+#: The rows of subscriptions that are worked on at once: about 1 KB each.
+BLOCK = 65_536
 
 #: Names and contents of the files of an index.
 Files = tuple[tuple[str, bytes], ...]
@@ -277,8 +277,8 @@ def subscription_blocks(path: str) -> Iterator[pa.Table]:
     """
     mapped = mapped_file(path)
     table = _table(mapped)
-    for start in range(0, table.num_rows, _BLOCK):
-        yield table.slice(start, _BLOCK)
+    for start in range(0, table.num_rows, BLOCK):
+        yield table.slice(start, BLOCK)
         _release(mapped)
 
 
