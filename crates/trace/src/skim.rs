@@ -1,6 +1,6 @@
 //! Partial parsing of a log: connections and subscriptions only, between the points where it is split.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr2_iter};
 
 use super::clock::{Clock, SECOND, WITH_FRACTION};
 use super::windows::WINDOW;
@@ -135,8 +135,13 @@ fn passes(text: &[u8]) -> bool {
         .last_chunk()
         .is_some_and(|arrow: &[u8; 6]| matches!(arrow, b"- <<- " | b"- ->> " | b"- <-> "));
     // The bracket is not one in a name that the client chose: the quotes before it are in pairs.
-    let quotes = memchr_iter(b'"', before).count();
-    let outside = memchr(b'\\', before).is_none() && quotes.is_multiple_of(2);
+    let mut outside = true;
+    for at in memchr2_iter(b'"', b'\\', before) {
+        if before[at] == b'\\' {
+            return false;
+        }
+        outside = !outside;
+    }
     let first = body.get(1).copied().unwrap_or_default();
     let states = matches!(first, b'S' | b'U' | b'D' | b'C') || first.is_ascii_whitespace();
     arrow && outside && (before_arrow.len() < before.len() || !states)

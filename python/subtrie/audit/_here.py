@@ -241,7 +241,7 @@ def rows_of_buckets(
 
     table = opened(whole.context.subscribed).subscriptions
     blocks = (table.slice(at, BLOCK) for at in range(0, table.num_rows, BLOCK))
-    yield from _each(blocks, of_subscriptions)
+    yield from in_threads(blocks, of_subscriptions)
 
 
 def in_threads(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) -> Iterator[Made]:

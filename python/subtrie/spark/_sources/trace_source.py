@@ -1,7 +1,7 @@
 """The data source ``nats-trace``: trace logs of nats-server as the table ``events``.
 
 The path is a log, a shell pattern, or a directory, or in place of it ``paths`` (a JSON list).
-Options: ``splitBytes`` (the size of the ranges in which a log is read, default 32 MiB), and
+Options: ``splitBytes`` (the size of the ranges in which a log is read, default 64 MiB), and
 ``mode``: with ``PERMISSIVE``, the default, a line that cannot be parsed is a row with ``reason``
 and ``_corrupt_record``; ``DROPMALFORMED`` omits it, and ``FAILFAST`` ends the job. Logs compressed
 with gzip or zstd are recognised by their first bytes, and read as a whole. ``_trace_stream`` has
