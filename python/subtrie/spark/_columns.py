@@ -31,6 +31,20 @@ def text_column(df: DataFrame, name: str) -> int:
     return position
 
 
+def check_events(df: DataFrame, names: Iterable[str]) -> None:
+    """Refuse a table without the columns of events.
+
+    Raises:
+        ValueError: The table lacks one of the columns.
+    """
+    missing = [name for name in names if name not in df.columns]
+    if missing:
+        raise ValueError(
+            f"not a table of events, it has no column {missing[0]!r}: make one with "
+            "subtrie.spark.events(df, subject=...)"
+        )
+
+
 def spark_schema(columns: Iterable[tuple[str, str]]) -> str:
     """Return columns as a Spark schema string."""
     return ", ".join(f"`{name}` {kind}" for name, kind in columns)

@@ -9,7 +9,7 @@ from ..audit._partial.events import EVENT_COLUMNS, Reading, partials_of_table
 from ..audit._partial.kinds import IN_HEAD, PARTIAL_ROWS
 from ..audit._partial.parts import Part, partials_of_part, read_part
 from ..audit._partial.selection import SELECTED_BY, Chooser
-from ._columns import spark_schema
+from ._columns import check_events, spark_schema
 from ._table_of_messages import narrowed
 
 if TYPE_CHECKING:
@@ -39,12 +39,7 @@ def partials_of_frame(events: DataFrame, reading: Reading) -> DataFrame:
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    missing = [name for name in EVENT_COLUMNS if name not in events.columns]
-    if missing:
-        raise ValueError(
-            f"not a table of events, it has no column {missing[0]!r}: make one with "
-            "subtrie.spark.events(df, subject=...)"
-        )
+    check_events(events, EVENT_COLUMNS)
     given, whole = narrowed(events, EVENT_COLUMNS)
     chooser = reading.chooser
 

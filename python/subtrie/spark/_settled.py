@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..audit._schema import EVENTS
-from ._columns import spark_schema
+from ._columns import check_events, spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,9 +45,7 @@ def settled(events: DataFrame, *, within: float = 1.0) -> DataFrame:
     """
     if not within > 0:
         raise ValueError(f"within is a number of seconds above 0, not {within!r}")
-    missing = [name for name in _NAMES if name not in events.columns]
-    if missing:
-        raise ValueError(f"not a table of events, it has no column {missing[0]!r}")
+    check_events(events, _NAMES)
     window = round(within * _SECOND)
 
     def settle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

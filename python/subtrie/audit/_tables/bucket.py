@@ -38,6 +38,7 @@ class Bucket:
         import pyarrow as pa
 
         self.context, self._open, self._partial = context, opened, partial
+        self._tables: dict[str, pa.Table] = {}
         self.index: PatternIndex = opened(context.subscribed)
         self.lost: pa.Table = partial.table("undelivered")
         hops, arrivals = partial.table("hop"), partial.table("arrival")
@@ -52,8 +53,10 @@ class Bucket:
             self.subjects = Subjects(texts, addresses, self.index, context.planes)
 
     def table(self, kind: str) -> pa.Table:
-        """Return the rows of a kind that is not summed natively."""
-        return self._partial.table(kind)
+        """Return the rows of a kind that is not summed natively; they are added up once."""
+        if kind not in self._tables:
+            self._tables[kind] = self._partial.table(kind)
+        return self._tables[kind]
 
     @cached_property
     def by_subject(self) -> pa.Table:
