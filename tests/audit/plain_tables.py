@@ -168,7 +168,7 @@ class Tables:
             yield {
                 "subject": subject,
                 "count": len(accepted),
-                "delivered": sum(m.state in ("delivered", "delivered remotely") for m in accepted),
+                "received": sum(m.state in ("delivered", "delivered remotely") for m in accepted),
                 "reason": _reason(subject),
                 **_span(m.time for m in accepted),
             }

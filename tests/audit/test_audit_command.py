@@ -102,7 +102,7 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
     assert malformed.pop("reason")
     when = {"first": "2026-11-21T08:00:00.000008Z", "last": "2026-11-21T08:00:00.000008Z"}
     subject = "p1.safe.443.A_com.b_com._.GET.x"
-    assert malformed == {"subject": subject, "count": 1, "delivered": 0, **when}
+    assert malformed == {"subject": subject, "count": 1, "received": 0, **when}
     assert told["other_traffic"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
     assert set(TABLES) <= set(told)
 
@@ -116,7 +116,7 @@ def position_of(path: Path, line: int) -> int:
 def test_the_sum_of_lines_is_printed(run, mixed) -> None:
     done = run(mixed)
     assert done.exit_code == 0, done.output
-    assert "lines = operations + payloads + server + unparseable_lines: 13 = 6 + 2 + 1 + 4" in (
+    assert "lines: 13 = 6 operations + 2 payloads + 1 of the server + 4 unparseable (bad" in (
         done.stdout
     )
     assert "p1.safe.443.a_com.b_com._.GET.y" in done.stdout

@@ -197,7 +197,7 @@ def test_undelivered_subjects_have_the_nearest_pattern(tables) -> None:
 def test_malformed_subjects_and_other_traffic_are_separate(tables) -> None:
     (malformed,) = tables["malformed"]
     assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
-    assert (malformed["count"], malformed["delivered"]) == (1, 0)
+    assert (malformed["count"], malformed["received"]) == (1, 0)
     assert tables["other_traffic"] == [{"subject": "orders.new", "count": 1, "class": "other"}]
 
 

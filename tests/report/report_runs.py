@@ -31,7 +31,16 @@ HOSTILE = (
 
 def row(table: str, **values: Any) -> dict[str, Any]:
     """Return a row with nulls, and zeros where there is a count."""
-    counts = {"count", "published", "delivered", "undelivered", "refused", "forwarded", "bytes"}
+    counts = {
+        "count",
+        "received",
+        "published",
+        "delivered",
+        "undelivered",
+        "refused",
+        "forwarded",
+        "bytes",
+    }
     counts |= {"accepted", "matched", "instances", "subscribers", "groups"}
     return {name: values.get(name, 0 if name in counts else None) for name in TABLES[table]}
 
@@ -100,7 +109,7 @@ def small_tables() -> dict[str, list[dict[str, Any]]]:
             )
         ],
         "malformed": [
-            row("malformed", subject="prod.safe.0443.a", count=12, reason="port", delivered=0)
+            row("malformed", subject="prod.safe.0443.a", count=12, reason="port", received=0)
         ],
         "refused": [
             row(

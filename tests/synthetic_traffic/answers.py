@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _DAY = 86_400_000_000
 _MINUTE = 60_000_000
 _OWNER_OF = {"$JS": "JetStream", "$SYS": "server", "$SRV": "services"}
-_OWNERS = {*_OWNER_OF.values(), "stream KV_config"}
 
 
 @dataclass
@@ -40,6 +39,7 @@ class Sent:
     days: set[int] = field(default_factory=set)
     times: list[int] = field(default_factory=list)  # accepted: first and last
     last: int = 0
+    lost: list[int] = field(default_factory=list)  # undelivered: first and last
 
 
 class AnswerTruth:
@@ -65,6 +65,8 @@ class AnswerTruth:
         if accepted:
             row.taken += delivered
             row.undelivered += not delivered and not forwarded
+            if not delivered and not forwarded:
+                row.lost[:] = [min([at, *row.lost]), max([at, *row.lost])]
             row.size += size
             row.times[:] = [min([at, *row.times]), max([at, *row.times])]
 
@@ -286,11 +288,13 @@ class AnswerTruth:
         hearers: dict[str, list[tuple[str, str, str | None, int]]] = defaultdict(list)
         for (text, pattern, subscriber, queue), lines in self.heard.items():
             hearers[text].append((pattern, subscriber, queue, lines))
-        found: dict[tuple[str, str, str | None, str | None], list[tuple[int, Sent]]] = defaultdict(
+        #: delivered, published, undelivered, bytes, first and last
+        found: dict[tuple[str, str, str | None, str | None], list[tuple[int, ...]]] = defaultdict(
             list
         )
         for text, rows in publishers.items():
             taken = sum(row.taken for _, row in rows)
+            owner = _owner(text)
             for heard_on, subscriber, queue, lines in hearers[text]:
                 shares = {who: divmod(lines * row.taken, taken) for who, row in rows if row.taken}
                 left = lines - sum(whole for whole, _ in shares.values())
@@ -300,23 +304,28 @@ class AnswerTruth:
                         more = who in ordered[:left]
                         whole = shares[who][0] + more
                         key = (who, _fold_pattern(heard_on), subscriber, queue)
-                        found[key].append((whole, row))
-            owner = _owner(text)
+                        lost = 0 if owner else row.undelivered
+                        size = row.size - row.size * lost // row.accepted
+                        found[key].append((whole, row.accepted - lost, 0, size, *row.times))
             for who, row in rows:
+                key = (who, _fold_pattern(text), None, None)
+                lost = row.undelivered
                 if owner is not None and not (owner == "services" and row.taken):
-                    found[who, _fold_pattern(text), owner, None].append((row.accepted, row))
+                    key = (who, _fold_pattern(text), owner, None)
+                    found[key].append((row.accepted, row.accepted, 0, row.size, *row.times))
                 elif not row.taken:
-                    found[who, _fold_pattern(text), None, None].append((0, row))
+                    found[key].append((0, row.accepted, lost, row.size, *row.times))
+                elif lost and owner is None:
+                    size = row.size * lost // row.accepted
+                    found[key].append((0, lost, lost, size, *row.lost))
         for (publisher, folded, hearer, group), items in found.items():
+            delivered, published, undelivered, size, first, last = zip(*items, strict=True)
             yield {
                 "publisher": publisher, "pattern": folded, "subscriber": hearer, "queue": group,
-                "published": sum(row.accepted for _, row in items),
-                "delivered": sum(count for count, _ in items),
-                "undelivered": sum(row.undelivered for _, row in items) * (hearer not in _OWNERS),
-                "bytes": sum(row.size for _, row in items),
-                "first": iso(first := min(row.times[0] for _, row in items)),
-                "last": iso(last := max(row.times[-1] for _, row in items)),
-                "per_minute": _per_minute(sum(row.accepted for _, row in items), last - first),
+                "published": sum(published), "delivered": sum(delivered),
+                "undelivered": sum(undelivered), "bytes": sum(size),
+                "first": iso(min(first)), "last": iso(max(last)),
+                "per_minute": _per_minute(sum(published), max(last) - min(first)),
             }  # fmt: skip
 
 

@@ -302,7 +302,7 @@ class Truth:
                 yield {
                     "subject": each.subject.text,
                     "count": each.published,
-                    "delivered": each.delivered_publishes,
+                    "received": each.delivered_publishes,
                     "reason": each.subject.reason,
                     **_span([each.accepted_span]),
                 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.table import Table
 
+from .audit_counts import print_counts, print_findings
 from .stream import printable
 
 if TYPE_CHECKING:
@@ -63,6 +64,22 @@ _WITHOUT_MICROBUS = (
 )
 # The columns that are printed only on request, so that rows are short.
 _WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
+#: More columns than these have no blanks beside them.
+_CLOSE = 10
+#: Words for headings that are too long for a column.
+_SHORT = {
+    "accepted": "taken", "claimed": "as", "client": "app", "covered_by": "in", "decided": "by it",
+    "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
+    "errors": "bad", "finding": "what", "forwarded": "on", "home_plane": "home",
+    "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
+    "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
+    "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
+    "refused": "no", "replier": "from", "requester": "from", "responder": "by",
+    "server": "log", "service": "who", "source": "from", "sources": "from",
+    "subject": "name", "subscriber": "to", "subscribers": "subs",
+    "subscription_inactive": "gone", "traffic": "sent", "unanswered": "open",
+    "undelivered": "lost", "window": "since", "witness": "such", "witnesses": "such",
+}  # fmt: skip
 #: A column of a table on a terminal is not made narrower than this.
 _NARROWEST = 8
 #: Nor is its heading, where it is longer than what stands below it.
@@ -111,7 +128,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
     names: Sequence[str] = tuple(TABLES)
     if not result.summary["planes"] and result.count("flows"):
         print("no Microbus traffic: the tables of any NATS system follow (--long prints all)")
-        _print_findings(console, result, rows)
+        print_findings(console, result, rows)
         if not long:
             names = [name for name in _WITHOUT_MICROBUS if result.count(name)]
     for name in names:
@@ -121,31 +138,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
         columns = tuple(column for column in TABLES[name] if column not in hidden)
         total, shown = _largest(result, name, rows)
         _print_table(console, _title(name, total), columns, total, shown)
-    summary = result.summary
-    print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
-    print(
-        f"ambiguous delivery windows: {summary['ambiguous']}, unmatched deliveries: "
-        f"{summary['unmatched']}, forwarded to other brokers: {summary['forwarded']}"
-    )
-    print(
-        f"lines = operations + payloads + server + unparseable_lines: {summary['lines']} = "
-        f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
-        f"{summary['unparseable_lines']}"
-    )
-
-
-def _print_findings(console: Console, result: Run, rows: int) -> None:
-    """Print what is wrong, each with an example, as the report has it."""
-    from ..report._findings import all_findings
-
-    found = [
-        {"level": f.level, "count": f.count, "finding": f.message, "example": f.witness}
-        for f in all_findings(result)
-    ]
-    shown = found[:rows] if rows > 0 else found
-    if found:
-        title = f"Findings: {len(found)}"
-        _print_table(console, title, tuple(found[0]), len(found), shown, "--rows 0 or --report")
+    print_counts(result)
 
 
 def _print_table(
@@ -214,14 +207,18 @@ def _rich_table(
         return
     columns, constant = _varying(columns, shown)
     title = ", ".join([title, *constant])
-    table = Table(title=_escaped(title), title_justify="left")
+    # Many columns stand close.
+    blanks = 0 if len(columns) > _CLOSE else 1
+    table = Table(title=_escaped(title), title_justify="left", padding=(0, blanks))
     cells = [tuple(_cell(row[column]) for column in columns) for row in shown]
-    # Beside its text, a column takes a line and two blanks.
-    widths = fitted_widths([columns, *cells], console.width - 3 * len(columns) - 1)
+    # Beside its text, a column takes a line and its blanks.
+    room = console.width - (1 + 2 * blanks) * len(columns) - 1
+    widths = fitted_widths([columns, *cells], room)
     for column, width in zip(columns, widths, strict=True):
         numbers = all(type(row[column]) is int for row in shown)
         justify: Literal["right", "left"] = "right" if numbers else "left"
-        table.add_column(cut(column, width), justify=justify, no_wrap=True)
+        heading = column if len(column) <= width else _SHORT.get(column, column)
+        table.add_column(cut(heading, width), justify=justify, no_wrap=True)
     for line in cells:
         table.add_row(*(_escaped(cut(c, w)) for c, w in zip(line, widths, strict=True)))
     console.print()
@@ -233,11 +230,13 @@ def _varying(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the columns that have several values, and the others with their value.
 
-    A table of one row keeps all its columns, and every table its first one.
+    A table of one row keeps all its columns, and every table its first one if all are equal.
     """
     if len(rows) < 2:
         return columns, []
-    same = [c for c in columns[1:] if len({row[c] for row in rows}) == 1]
+    same = [c for c in columns if len({row[c] for row in rows}) == 1]
+    if len(same) == len(columns):
+        same = same[1:]
     varying = tuple(column for column in columns if column not in same)
     return varying, [f"{column} {_cell(rows[0][column])}" for column in same]
 

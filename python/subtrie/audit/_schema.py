@@ -18,7 +18,7 @@ Columns = Sequence[tuple[str, str]]
 #: The version of ``EVENTS``.
 EVENTS_VERSION = 2
 #: The version of ``TABLES``.
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 
 #: What a server did, one row per operation. ``server`` is a digest of the first line of its log,
 #: ``offset`` the position of the line in ``file``, and ``position`` that in the whole log of the
@@ -88,7 +88,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("nearest", "string"), ("differs_at", "int"), ("subscription_inactive", "boolean")),
     ),
     "malformed": (
-        *(("subject", "string"), ("count", "bigint"), ("delivered", "bigint")),
+        *(("subject", "string"), ("count", "bigint"), ("received", "bigint")),
         ("reason", "string"),
         *_SPAN,
     ),

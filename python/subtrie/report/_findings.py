@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from ..audit._results.row_lines import key_text
+from ..audit._results.verdict import CLAIMS
 from ..audit._schema import TABLE_KEYS
+from ._causes import Judged, Subscribers, by_identity
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -89,13 +91,20 @@ def _undelivered_advice(row: _Row) -> str:
     )
 
 
+def _spoofed_level(row: _Row) -> str:
+    """Return the level; a name that the client claims itself accuses no one."""  # A82
+    if row["identity_source"] in CLAIMS:
+        return "note"
+    return "error" if row["accepted"] else "warning"
+
+
 _RULES = (
     _FindingRule(
         "spoofed",
         ("who", "claimed"),
         "count",
         "subject",
-        lambda row: "error" if row["accepted"] else "warning",
+        _spoofed_level,
         lambda row: (
             f"{row['who']} sent as {row['claimed']}"
             + (f"; the broker accepted {row['accepted']}" if row["accepted"] else "; all refused")
@@ -148,7 +157,7 @@ _RULES = (
         _always("warning"),
         lambda row: f"The broker refused {row['who']}: {row['kind']}",
         "Either the rules lack an entry, or the service does what it should not.",
-        _always(""),
+        _always("If it should do this, add the entry that subtrie acl usage proposes."),
     ),
     _FindingRule(
         "slow_consumers",
@@ -175,10 +184,10 @@ _RULES = (
         ("reason",),
         "count",
         "subject",
-        lambda row: "warning" if row["delivered"] else "note",
+        lambda row: "warning" if row["received"] else "note",
         lambda row: (
             f"Not a canonical address: {row['reason']}"
-            + (f"; {row['delivered']} were delivered all the same" if row["delivered"] else "")
+            + (f"; {row['received']} were delivered all the same" if row["received"] else "")
         ),
         "",
         _always("Build subjects with the encoder, not by hand."),
@@ -259,13 +268,14 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     shown = logs or ("LOG",)
     rules = _without_flows() if has_calls else _with_nearest(result)
     rules = [_without_spoofed(each, result) for each in rules]
-    found = [
-        finding
+    subscribers = Subscribers(result)
+    found = by_identity(
+        judged
         for rule in rules
-        for finding in _of_rule(
-            rule, result, lambda table, keys: _command(name, shown, table, keys)
+        for judged in _of_rule(
+            rule, result, subscribers, lambda table, keys: _command(name, shown, table, keys)
         )
-    ]
+    )
     found.sort(key=lambda each: (LEVELS.index(each.level), -(each.count or 0), each.witness or ""))
     return found
 
@@ -311,8 +321,11 @@ def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
 
 
 def _of_rule(
-    rule: _FindingRule, result: Run, command: Callable[[str, list[Any]], str]
-) -> Iterator[Finding]:
+    rule: _FindingRule,
+    result: Run,
+    subscribers: Subscribers,
+    command: Callable[[str, list[Any]], str],
+) -> Iterator[Judged]:
     groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
     for row in _added(rows_of(result, rule.table), rule.added):
         if rule.wanted(row):
@@ -321,13 +334,16 @@ def _of_rule(
     for values, group in groups.items():
         row = {**group.largest, **group.sums}
         keys = [group.largest[name] for name in TABLE_KEYS[rule.table]]
-        yield Finding(
+        gone = None
+        if rule.table in ("undelivered", "flows"):
+            gone = subscribers.gone(str(row[rule.witness]), group.first, group.last)
+        finding = Finding(
             rule=rule.table,
             level=rule.level(row),
-            message=shortened(rule.title(row), _TITLE),
+            message=shortened(rule.title(row) if gone is None else _gone(row, gone), _TITLE),
             user=next((str(row[name]) for name in _USERS if row.get(name)), ""),
             why=rule.why,
-            instead=rule.instead(row),
+            instead=rule.instead(row) if gone is None else _GONE,
             count=group.count,
             rows=group.rows,
             witness=str(row[rule.witness]),
@@ -336,6 +352,21 @@ def _of_rule(
             command=command(rule.table, keys),
             key=tuple(map(key_text, values)),
         )
+        refused = group.count - row["accepted"] if rule.table == "spoofed" else 0
+        yield Judged(finding, refused)
+
+
+#: What helps if a subscriber was gone.
+_GONE = (
+    "Let the subscriber reconnect sooner, or run two in a queue group; a stream keeps messages for "
+    "it meanwhile. The table history has the times: subtrie audit --subject."
+)
+
+
+def _gone(row: _Row, told: str) -> str:
+    """Return the title of messages whose subscriber was gone."""
+    publisher = row.get("publisher")
+    return f"{publisher} published while no client received it: {told}" if publisher else told
 
 
 def _added(rows: Iterator[_Row], keys: tuple[str, ...]) -> Iterator[_Row]:
@@ -358,7 +389,7 @@ class _Group:
     def __init__(self) -> None:
         self.count = self.rows = 0
         self.largest: _Row = {}
-        self.sums = {"accepted": 0, "delivered": 0}
+        self.sums = {"accepted": 0, "received": 0}
         self.first: Any = None
         self.last: Any = None
         self._size = -1

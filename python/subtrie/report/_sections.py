@@ -66,7 +66,7 @@ _KINDS = {
     **dict.fromkeys(
         (
             *("published", "refused", "delivered", "undelivered", "forwarded", "count"),
-            *("instances", "accepted", "matched", "subscribers", "groups", "traffic"),
+            *("instances", "accepted", "received", "matched", "subscribers", "groups", "traffic"),
             *("decided", "days", "sources", "unanswered", "errors", "offset"),
         ),
         "count",

@@ -9,16 +9,26 @@ if TYPE_CHECKING:
     from .._run import Run
 
 
+#: What an identity rests on that the broker did not prove: it accuses no one.
+CLAIMS = ("claimed", "token")
+
+
 def verdict(result: Run) -> str:
     """Return one line that says what is wrong, such as ``4 spoofed and accepted, 44 undelivered``.
 
-    Messages are counted. It says if no operation was read, and if undelivered messages were not
-    counted. Cost: the tables it counts are read once, a batch at a time.
+    Messages are counted; a spoofed one only if the broker proved its sender. The line says if no
+    operation was read, and if undelivered messages were not counted. Cost: the tables it counts
+    are read once, a batch at a time.
 
     Args:
         result: The result of an audit.
     """
-    spoofed, accepted = _sum(result, "spoofed", "count"), _sum(result, "spoofed", "accepted")
+    spoofed = accepted = claimed = 0
+    for row in _rows(result, "spoofed"):
+        if row.get("identity_source") in CLAIMS:
+            claimed += row["accepted"]
+        else:
+            spoofed, accepted = spoofed + row["count"], accepted + row["accepted"]
     forbidden = sum(
         row["count"] for row in _rows(result, "violations") if row["kind"].startswith("forbidden")
     )
@@ -32,6 +42,7 @@ def verdict(result: Run) -> str:
         (forbidden, "forbidden and accepted"),
         (_undelivered(result), "undelivered"),
         (_sum(result, "malformed", "count"), "malformed"),
+        (claimed, "accepted under another name than the client's own"),
         (refused, f"refused{attempts}"),
         (slow, "slow consumer" if slow == 1 else "slow consumers"),
         (unparseable, "unparseable"),

@@ -108,55 +108,85 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     delivered, seen = _received(sums, bucket, of)
     stored = bucket.receivers.of(of.subjects.texts)
     names = ("server", "at", "account", "published", "undelivered", "bytes", "taken",
-             "first_accepted", "last_accepted")  # fmt: skip
+             "first_accepted", "last_accepted", "first_undelivered",
+             "last_undelivered")  # fmt: skip
     rows = zip(*columns_of(bucket.publishes, *names), of.who.to_pylist(), strict=True)
-    for server, at, account, *counts, first, last, who in rows:
+    for server, at, account, *counts, first, last, first_lost, last_lost, who in rows:
         if counts[0] <= 0:
             continue
         text = of.subjects.texts[at].as_py()
         others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
-        published[server, at].setdefault(who, _Sent()).add(counts, first, last, others)
+        published[server, at].setdefault(who, _Sent()).add(
+            counts, (first, last), (first_lost, last_lost), others
+        )
     for key, publishers in published.items():
         received = sorted((who, sent) for who, sent in publishers.items() if sent.taken > 0)
         for (pattern, subscriber, queue), count in delivered.get(key, {}).items():
             shares = _divided(count, [sent.taken for _, sent in received])
             for (who, sent), share in zip(received, shares, strict=True):
-                sums.add("flow", (who, folded(pattern), subscriber, queue), sent.flow(share))
+                sums.add("flow", (who, folded(pattern), subscriber, queue), sent.received(share))
         subject = folded(of.subjects.texts[key[1]].as_py())
         for who, sent in publishers.items():
             for other in sent.others:
                 if other.subscriber == SERVICES and sent.taken:
                     continue  # their subscriptions are among the deliveries
-                sums.add("flow", (who, subject, *other), sent.flow(sent.published))
-            if sent.taken == 0 and not sent.others:
-                sums.add("flow", (who, subject, None, None), sent.flow(0))
+                sums.add("flow", (who, subject, *other), sent.stored)
+            if not sent.others and (sent.lost or not sent.taken):
+                sums.add("flow", (who, subject, None, None), sent.left)
+
+
+_Span = tuple[int | None, int | None]
 
 
 class _Sent:
-    """The messages of a publisher to a subject, and who receives them beside subscribers."""
+    """The messages of a publisher to a subject, and who receives them beside subscribers.
+
+    They are divided: those that a subscriber received, or went to other servers, and the lost ones.
+    """
 
     def __init__(self) -> None:
-        self.published = self.undelivered = self.size = self.taken = 0
-        self.first: int | None = None
-        self.last: int | None = None
+        self.published = self.lost = self.size = self.taken = 0
+        self.span: _Span = (None, None)
+        self.span_of_lost: _Span = (None, None)
         self.others: tuple[Receiver, ...] = ()
 
     def add(
-        self, counts: Sequence[int], first: Any, last: Any, others: tuple[Receiver, ...]
+        self, counts: Sequence[int], span: _Span, lost: _Span, others: tuple[Receiver, ...]
     ) -> None:
-        """Add messages of one connection."""
-        published, undelivered, size, taken = counts
-        self.published += published
-        self.undelivered += undelivered
-        self.size += size
-        self.taken += taken
-        self.first, self.last = least_known(self.first, first), greatest_known(self.last, last)
+        """Add messages of one connection: published, undelivered, bytes, received."""
+        self.published += counts[0]
+        self.lost += counts[1]
+        self.size += counts[2]
+        self.taken += counts[3]
+        self.span, self.span_of_lost = _both(self.span, span), _both(self.span_of_lost, lost)
         self.others = tuple(dict.fromkeys((*self.others, *others)))
 
-    def flow(self, delivered: int) -> tuple[Any, ...]:
-        """Return the sums of a flow with so many deliveries, in the order of ``Sums``."""
-        lost = 0 if self.others else self.undelivered
-        return self.published, delivered, lost, self.size, self.first, self.last
+    @property
+    def stored(self) -> tuple[Any, ...]:
+        """The sums of a flow that received all of them, in the order of ``Sums``."""
+        return self.published, self.published, 0, self.size, *self.span
+
+    def received(self, delivered: int) -> tuple[Any, ...]:
+        """Return the sums of a flow to a subscriber."""
+        if self.others:
+            return self.published, delivered, 0, self.size, *self.span
+        return self.published - self.lost, delivered, 0, self.size - self._bytes_lost, *self.span
+
+    @property
+    def left(self) -> tuple[Any, ...]:
+        """The sums of the flow to no subscriber."""
+        if not self.taken:
+            return self.published, 0, self.lost, self.size, *self.span
+        return self.lost, 0, self.lost, self._bytes_lost, *self.span_of_lost
+
+    @property
+    def _bytes_lost(self) -> int:
+        """The sizes of single messages are not known: a part of all bytes."""
+        return self.size * self.lost // self.published
+
+
+def _both(one: _Span, other: _Span) -> _Span:
+    return least_known(one[0], other[0]), greatest_known(one[1], other[1])
 
 
 def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, _Consumed]:

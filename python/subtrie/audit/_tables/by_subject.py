@@ -118,7 +118,7 @@ def outside_tables(table: pa.Table, planes: Sequence[str]) -> dict[str, pa.Table
     begins = pc.is_in(firsts, value_set=pa.array(list(planes), pa.string()))
     malformed = table.filter(begins)
     malformed = malformed.select(_COLUMNS).rename_columns(
-        ["subject", "reason", "count", "delivered", "first", "last"]
+        ["subject", "reason", "count", "received", "first", "last"]
     )
     other = table.filter(pc.invert(begins)).select(["subject", "published"])
     other = other.rename_columns(["subject", "count"])

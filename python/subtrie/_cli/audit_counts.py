@@ -1,0 +1,89 @@
+"""The findings that an audit prints before its tables, and the counts after them."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from .stream import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .._findings.finding import Finding
+    from ..audit import Run
+
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+#: The characters before the text of a finding: its level and its count.
+_INDENT = 17
+#: The characters of a time without its date: ``08:00:00.000``.
+_CLOCK = slice(11, 23)
+
+
+def print_findings(console: Console, result: Run, rows: int) -> None:
+    """Print the findings, worst first: how often, an example, from when to when, what helps."""
+    from ..report._findings import all_findings
+
+    found = all_findings(result)
+    if not found:
+        return
+    console.print(f"\nFindings: {len(found)}", style="bold", markup=False)
+    for each in found[:rows] if rows > 0 else found:
+        _print_finding(console, each)
+    if 0 < rows < len(found):
+        console.print(f"  … and {len(found) - rows} more (use --rows 0 or --report)", style="dim")
+
+
+def _print_finding(console: Console, finding: Finding) -> None:
+    count = "" if finding.count is None else f"{finding.count:,}"
+    head = f"  {finding.level:7} {count:>6} "
+    lines = _wrapped(printable(finding.message), console)
+    console.print(head + lines[0], style=_STYLES[finding.level], markup=False)
+    more = lines[1:]
+    if finding.witness and finding.witness not in finding.message:
+        more.append(f"such as {printable(finding.witness)}")
+    if finding.first is not None:
+        more.append(_period(finding.first, finding.last))
+    if finding.instead:
+        more += _wrapped(f"→ {printable(finding.instead)}", console)
+    for line in more:
+        console.print(" " * _INDENT + line, style="dim", markup=False, soft_wrap=True)
+
+
+def _wrapped(text: str, console: Console) -> list[str]:
+    """Return the lines of a text for a terminal; one line for a file or a pipe."""
+    if not console.is_terminal:
+        return [text]
+    return textwrap.wrap(text, max(40, console.width - _INDENT), break_on_hyphens=False)
+
+
+def _period(first: str, last: str | None) -> str:
+    """Return when something began and ended."""
+    begin = f"{first[:10]} {first[_CLOCK]}"
+    if last is None or last == first:
+        return f"at {begin}"
+    same = last[:10] == first[:10]
+    return f"from {begin} to {last[_CLOCK] if same else f'{last[:10]} {last[_CLOCK]}'}"
+
+
+def print_counts(result: Run) -> None:
+    """Print what was read, and of each count that is not 0 whether it is bad."""
+    summary = result.summary
+    ambiguous, unmatched = summary["ambiguous"], summary["unmatched"]
+    forwarded, unparseable = summary["forwarded"], summary["unparseable_lines"]
+    print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
+    print(
+        f"ambiguous delivery windows: {ambiguous}"
+        + (" (equal messages at one time: their deliveries may be exchanged)" * bool(ambiguous))
+    )
+    print(f"unmatched deliveries: {unmatched}"
+          + (" (no fault: sent by the broker, or before the log)"
+             * bool(unmatched)))  # fmt: skip
+    print(
+        f"forwarded to other brokers: {forwarded}"
+        + (" (give their logs, too, to see whether they arrived)" * bool(forwarded))
+    )
+    print(f"lines: {summary['lines']} = {summary['operations']} operations + "
+          f"{summary['payloads']} payloads + {summary['server']} of the server + "
+          f"{unparseable} unparseable"
+          + (" (bad: nothing of them is in the tables)" * bool(unparseable)))  # fmt: skip

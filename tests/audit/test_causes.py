@@ -1,0 +1,138 @@
+"""Findings by their cause, and how they are printed."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from trace_writer import Trace
+
+from subtrie._cli import audit_tables
+from subtrie.audit import TABLES, Questions, audit, verdict
+from subtrie.report._findings import all_findings
+
+TAX = "tax.1"
+
+
+def stopped(*, again: bool) -> Trace:
+    """Return a log in which a subscriber was gone for two of five messages."""
+    trace = Trace()
+    trace.write(2, "<<- [SUB tax.* 1]", login="$G/user:taxes")
+    for number in range(5):
+        trace.tick(2)
+        if number == 2:
+            trace.write(2, "<<- [UNSUB 1 ]", login="$G/user:taxes")
+        if number == 4:
+            if not again:
+                break
+            trace.write(2, "<<- [SUB tax.* 1]", login="$G/user:taxes")
+        trace.write(1, f"<<- [PUB {TAX} 2]", login="$G/user:web")
+        trace.write(1, '<<- MSG_PAYLOAD: ["hi"]', login="$G/user:web")
+        if number not in (2, 3):
+            trace.deliver(2, TAX, "1")
+    return trace
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_messages_lost_while_their_subscriber_was_gone_are_in_the_verdict(tmp_path, again):
+    """The same subject was received before, so the verdict was ``no findings``."""
+    log = tmp_path / "trace.log"
+    log.write_text(stopped(again=again).text())
+    with audit([str(log)], questions=Questions()) as run:
+        assert verdict(run) == "2 undelivered"
+        [finding] = all_findings(run)
+        received, lost = sorted(run.rows("flows"), key=lambda row: row["subscriber"] is None)
+    assert (finding.level, finding.count) == ("warning", 2)
+    told = "web published while no client received it: taxes "
+    told += (
+        "did not subscribe tax.* from 2026-11-21T08:00:06.000000Z to 2026-11-21T08:00:10.000000Z"
+        if again
+        else "subscribed tax.* until 2026-11-21T08:00:06.000000Z"
+    )
+    assert finding.message == told
+    assert (finding.first, finding.last) == (
+        "2026-11-21T08:00:06.000000Z", "2026-11-21T08:00:08.000000Z",
+    )  # fmt: skip
+    names = ("published", "delivered", "undelivered", "bytes")
+    assert [received[name] for name in names] == ([3, 3, 0, 6] if again else [2, 2, 0, 4])
+    assert [lost[name] for name in names] == [2, 0, 2, 4]
+
+
+def spoofing(login: str) -> Trace:
+    """Return a log in which a client sends as another, which the broker accepts or refuses."""
+    trace = Trace()
+    trace.subscribe(2, "p1.safe.443.*.b_com._.GET.x", "1")
+    for source in ("c_com", "d_com"):
+        trace.write(1, f"<<- [PUB p1.safe.443.{source}.b_com._.GET.x 0]", login=login)
+    trace.write(1, "<<- [PUB p1.safe.443.e_com.b_com._.GET.x 0]", login=login)
+    refused = 'Publish Violation - Subject "p1.safe.443.e_com.b_com._.GET.x"'
+    trace.write(1, refused, level="ERR", login=login)
+    return trace
+
+
+def test_all_misuse_of_an_identity_is_one_finding(tmp_path):
+    """It was one for each name that it claimed, and one more for each kind of refusal."""
+    log = tmp_path / "trace.log"
+    log.write_text(spoofing("$G/user:a.com").text())
+    with audit([str(log)]) as run:
+        found = [each for each in all_findings(run) if each.user == "a.com"]
+    [finding] = found
+    assert (finding.level, finding.count) == ("error", 3)
+    assert finding.message == (
+        "a.com has no enforced rules: 2 kinds of misuse, 3 messages "
+        "(other senders named, refused by the broker)"
+    )
+    assert "a.com sent as c.com; the broker accepted 1" in finding.why
+    assert "subtrie gencreds" in finding.instead
+
+
+@pytest.mark.requirement("A82")
+def test_a_name_that_the_client_chose_accuses_no_one(tmp_path):
+    log = tmp_path / "trace.log"
+    lines = [each.replace('"v1:x"', '"v1:x:a.com"') for each in spoofing("").lines]
+    log.write_text("\n".join([*lines, ""]))
+    with audit([str(log)]) as run:
+        assert "spoofed and accepted" not in verdict(run)
+        assert "2 accepted under another name than the client's own" in verdict(run)
+        assert {each.level for each in all_findings(run) if each.rule == "spoofed"} == {"note"}
+
+
+def printed(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    console = Console(width=80, file=text, force_terminal=True, color_system=None)
+    audit_tables._rich_table(console, "Title", columns, len(rows), rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "runs"])
+def test_headings_are_words_at_80_columns(name):
+    hidden = {*audit_tables._WIDE, "window"}
+    columns = [c for c in TABLES[name] if c not in hidden]
+    some = ("orders.eu.created", "a-service-with-a-long-name")
+    rows = [dict.fromkeys(columns, 1234 + at) | {columns[0]: text} for at, text in enumerate(some)]
+    heading = next(line for line in printed(tuple(columns), rows).splitlines() if "┃" in line)
+    assert "…" not in heading
+    words = heading.split("┃")
+    assert len(set(words)) == len(words) - 1  # the first and the last are empty
+
+
+def test_a_column_of_one_value_goes_into_the_title():
+    rows = [{"kind": "nats", "subject": each} for each in ("a", "b")]
+    assert "Title, kind nats" in " ".join(printed(("kind", "subject"), rows).split())
+    assert "nats" in printed(("kind",), [{"kind": "nats"}] * 2)
+
+
+def test_each_count_says_whether_it_is_bad(run, tmp_path: Path):
+    log = tmp_path / "trace.log"
+    trace = stopped(again=True)
+    trace.deliver(2, "late.1", "1")
+    log.write_text(trace.text() + "something else\n")
+    told = run(log).output
+    assert "unmatched deliveries: 1 (no fault: " in told
+    assert "+ 1 unparseable (bad: " in told
+    assert "ambiguous delivery windows: 0\n" in told
+    assert "from 2026-11-21 08:00:06.000 to 08:00:08.000" in told
+    assert "→ Let the subscriber reconnect sooner" in told
