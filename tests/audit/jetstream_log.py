@@ -24,7 +24,7 @@ from servers import monitor, serving
 from subtrie.acl._load.snapshots import json_at
 
 PAGE = "/jsz?accounts=1&streams=1&consumers=1&config=1"
-MISSPELT, REFUSED, UNHEARD = "orders.eu.payed", "payments.7.refund", "trucks.left"
+MISSPELT, REFUSED, UNHEARD = "order.eu.paid", "payments.7.refund", "trucks.left"
 #: How often each is published.
 FAULTS = {MISSPELT: 30, REFUSED: 20, UNHEARD: 10}
 CREATED, PAID, ASKED = 60, 40, 25

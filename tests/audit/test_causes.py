@@ -90,7 +90,7 @@ def test_all_misuse_of_an_identity_is_one_finding(tmp_path):
 
 
 @pytest.mark.requirement("A82")
-def test_a_name_that_the_client_chose_accuses_no_one(tmp_path):
+def test_a_name_that_the_client_chose_is_not_an_accusation(tmp_path):
     log = tmp_path / "trace.log"
     lines = [each.replace('"v1:x"', '"v1:x:a.com"') for each in spoofing("").lines]
     log.write_text("\n".join([*lines, ""]))

@@ -97,7 +97,7 @@ class Subscribers:
             self._rows.setdefault(row["pattern"], []).append(row)
 
     def gone(self, subject: str, first: datetime | None, last: datetime | None) -> str | None:
-        """Return who subscribed a subject before or after a period, and when; None for no one.
+        """Return who subscribed a subject before or after a period, and when; None if none did.
 
         Args:
             subject: A subject, or the pattern of some.

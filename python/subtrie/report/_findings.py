@@ -92,7 +92,7 @@ def _undelivered_advice(row: _Row) -> str:
 
 
 def _spoofed_level(row: _Row) -> str:
-    """Return the level; a name that the client claims itself accuses no one."""  # A82
+    """Return the level; a name that the client claims itself is not an accusation."""  # A82
     if row["identity_source"] in CLAIMS:
         return "note"
     return "error" if row["accepted"] else "warning"

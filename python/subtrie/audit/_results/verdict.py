@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .._run import Run
 
 
-#: What an identity rests on that the broker did not prove: it accuses no one.
+#: What an identity rests on that the broker did not prove: no accusation is made of it.
 CLAIMS = ("claimed", "token")
 
 
