@@ -71,6 +71,8 @@ class ConnectorInstances:
         self._escaped = escaping_functions(tree)
         self.hosts: dict[str, list[Instance]] = {}
         self.without_host: list[tuple[Instance, str]] = []
+        #: The hosts that a connector may have; None for one that is not known.
+        self._hosts_of: dict[Instance, set[str | None]] = {}
         for each in own:
             for text in self._host(each):
                 host = literal_text(text)
@@ -78,7 +80,9 @@ class ConnectorInstances:
                     why = ", ".join(h.why for h in text if not isinstance(h, str))
                     self.without_host.append((each, why))
                 else:
-                    self.hosts.setdefault(self._checked(host, each), []).append(each)
+                    host = self._checked(host, each)
+                    self.hosts.setdefault(host, []).append(each)
+                self._hosts_of.setdefault(each, set()).add(host)
 
     def _checked(self, host: str, instance: Instance) -> str:
         try:
@@ -282,13 +286,9 @@ class ConnectorInstances:
             if each in self._outside:
                 continue
             if isinstance(each, Instance):
-                found = {host for host, instance in self.hosts.items() if each in instance}
-                others = (
-                    others
-                    or not found
-                    or any(each is instance for instance, _ in self.without_host)
-                )
-                hosts |= found
+                found = self._hosts_of.get(each, set())
+                others = others or not found or None in found
+                hosts |= {host for host in found if host is not None}
                 continue
             given = self._given.get((each.node, each.name), set())
             others = others or not given

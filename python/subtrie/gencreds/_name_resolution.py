@@ -34,6 +34,8 @@ from ._source_files import SourceFile, SourceFiles
 
 #: Deepest chain of names that is followed; more is unknown.
 MAX_DEPTH = 60
+#: The bindings of a name that are followed; with more of them it may be something else, too.
+MAX_BINDINGS = 64
 
 
 class TreeContext(Protocol):
@@ -170,7 +172,8 @@ class NameResolver:
         of_class = class_of_self(home, bindings)
         if of_class is not None:
             return self._self(of_class, home)
-        return _union(self.bound(each) for each in bindings)
+        found_values = _union(self.bound(each) for each in bindings[:MAX_BINDINGS])
+        return found_values if len(bindings) <= MAX_BINDINGS else found_values | UNKNOWN
 
     def _self(self, of: Scope, method: Scope) -> PossibleValues:
         node = method.node
