@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo deployments streams test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
+.PHONY: help demo deployments streams usage-roles test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -137,6 +137,10 @@ streams: ## try 2,000 ways to streams as users of a broker, and compare with the
 	@tools/bootstrap test
 	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/stream_questions.py --seed $(or $(SEED),1) --count 2000 \
 	    $(if $(RECORD),--record $(RECORD))
+
+usage-roles: ## run programs again under what acl usage proposes from their log (RECORD=file)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests:tests/acl $(PYTHON) tests/acl/usage_roles.py $(if $(RECORD),--record $(RECORD))
 
 fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)
 	@tools/bootstrap fuzz

@@ -51,7 +51,7 @@ def test_there_are_fifteen():
 
 
 def _is_local(command):
-    return "--git" not in command and "--traffic" not in command  # tested with a repository, a log
+    return "--git" not in command and "--log" not in command  # tested with a repository, a log
 
 
 @pytest.mark.parametrize("command", list(filter(_is_local, COMMANDS)))

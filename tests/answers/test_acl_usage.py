@@ -49,11 +49,13 @@ def usage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-def test_the_page_shows_what_the_command_prints(usage: Any) -> None:
-    shown = re.findall(r"^\$ subtrie acl usage (.*)\n((?:.+\n)+?)```", PAGE.read_text(), re.M)
+def test_a_run_tells_what_the_page_shows_of_its_log(usage: Any) -> None:
+    shown = re.findall(
+        r"^\$ subtrie acl usage (.*) \|\| echo.*\n((?:.+\n)+?)exit code 1\n", PAGE.read_text(), re.M
+    )
     assert len(shown) == 2
     for command, expected in shown:
-        files, _, options = command.partition(" --traffic run")
+        files, _, options = command.partition(" --log trace.log")
         assert usage(*shlex.split(files), *shlex.split(options)) == (1, expected)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
+from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -19,7 +22,8 @@ from ..acl._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncove
 from .output_formats import TEXT, by_format, print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .proposal_formats import AS, print_as, print_usage
-from .usage_traffic import read_traffic
+from .stream import console
+from .usage_traffic import Evidence, LogAudit, Missed, added, read_run, told
 
 _SHOWN_USERS = 5
 
@@ -76,11 +80,37 @@ class Usage:
     proposal: Narrowing | None
 
 
+class _TriedOut(NamedTuple):
+    """On what the proposals were tried, empty without it; and what they would have refused."""
+
+    where: str
+    missed: list[Missed]
+
+
 @click.command()
 @click.argument("files", type=_NamedSource(), metavar="[USER=]FILE...", nargs=-1, required=True)
 @click.option(
-    "--traffic", "run", metavar="RUN", required=True,
-    help="A directory that subtrie audit --out wrote.",
+    "--traffic", "runs", metavar="RUN", multiple=True,
+    help="A directory that subtrie audit --out wrote; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--log", "logs", metavar="LOG", multiple=True,
+    help="A trace log, which is audited here with the rules in FILES; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--code", multiple=True, type=click.Path(exists=True), metavar="DIR",
+    help="With --log: the source of Microbus services; what a call leaves open needs no second "
+    "source.",
+)  # fmt: skip
+@click.option(
+    "--against", metavar="LOG", multiple=True,
+    help="Report what the proposal would have refused in this log; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--hold-out", "share", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Propose from the time before, and report what the proposal would have refused in the "
+    "last SHARE (0.3) of the time of --log.",
 )  # fmt: skip
 @click.option(
     "--as", "artefact", type=click.Choice(AS),
@@ -90,29 +120,47 @@ class Usage:
 @of_user
 @by_format
 def usage(
-    files: tuple[_Named, ...], run: str, artefact: str | None, selection: UserSelection, form: str
+    files: tuple[_Named, ...],
+    runs: tuple[str, ...],
+    logs: tuple[str, ...],
+    code: tuple[str, ...],
+    against: tuple[str, ...],
+    share: float | None,
+    artefact: str | None,
+    selection: UserSelection,
+    form: str,
 ) -> None:
-    r"""Compare the rules in FILES with the traffic of an audit.
+    r"""Compare the rules in FILES with the traffic in logs, or of audits.
 
     Reports rules that nothing used, what the broker refused, and what it accepted although no rule
     allows it; and proposes narrower rules, which never allow more than today's. Microbus is not
     needed. A user is known by its name; that of a file of one user is the name of the file, unless
-    USER= says it. Audit with --rules to have messages counted for each rule. Exit code 1 if there
-    is a warning, 2 if the permissions of a user are not in FILES.
+    USER= says it. Evidence of several logs and audits adds up; of an audit, messages are counted
+    for each rule if it was made with --rules. Exit code 1 if there is a warning, 2 if the
+    permissions of a user are not in FILES.
 
     \b
     Examples:
-      subtrie acl usage --traffic run nats.conf
-      subtrie acl usage --traffic run orders=orders.creds --as config
+      subtrie acl usage nats.conf --log monday.log --against tuesday.log
+      subtrie acl usage nats.conf --log trace.log --hold-out 0.3 --as config
+      subtrie acl usage orders=orders.creds --traffic run
     """
+    if not logs and not runs:
+        raise click.UsageError("where is the traffic? give --log LOG, or --traffic RUN")
+    if not logs and (code or share is not None):
+        raise click.UsageError("--code and --hold-out go with --log")
     users_of_files, unknown = _users_of_files(files, selection)
-    users, period = read_traffic(run)
-    _check_known(users_of_files, users, run, selection)
+    today = {each.name: each.permissions for each in users_of_files}
+    found, cut = _evidence(LogAudit(logs, code), runs, today, share)
+    users, period = found.users, told(found)
+    _check_known(users_of_files, users, ", ".join((*logs, *runs)), selection)
     try:
         answers = [_usage(each, users.get(each.name, Traffic())) for each in users_of_files]
     except SubtrieError as error:
         raise bad_file(error) from None
+    tried = _tried_out(answers, against, logs if cut else (), cut)
     rows = [*unknown, *(row for each in answers for row in _rows(each))]
+    rows += [row for each in answers for row in _missed_rows(each, tried.missed)]
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:
@@ -121,12 +169,63 @@ def usage(
         if not all(each.exact for answer in answers for each in answer.entries):
             period += "; messages are not counted by rule, as the audit had no --rules with it"
         print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
+        if tried.where and not tried.missed:
+            console().print(Text(f"✓ {tried.where}: the proposal refuses nothing", "green"))
     else:
-        objects = (each for answer in answers for each in _objects(answer))
+        objects = [each for answer in answers for each in _objects(answer)]
+        objects += [{"kind": "would-refuse", **each._asdict()} for each in tried.missed]
+        if tried.where:
+            objects.append({"kind": "tried-out", "on": tried.where, "refused": len(tried.missed)})
         print_findings(form, "subtrie acl usage", rows, objects=objects)
     if unknown:
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
+
+
+def _evidence(
+    log: LogAudit, runs: tuple[str, ...], today: dict[str, Permissions], share: float | None
+) -> tuple[Evidence, datetime | None]:
+    """The traffic of logs and runs, and the time from which it is held out."""
+    found, cut = [read_run(each) for each in runs], None
+    if log.logs:
+        logged = log.evidence(today)
+        if share is not None:
+            if logged.period is None:
+                raise BadFile(f"{log.logs[0]}: --hold-out needs times, and this log has none")
+            first, last = logged.period
+            cut = last - (last - first) * share
+            logged = log.evidence(today, until=cut)
+        found.append(logged)
+    return reduce(added, found), cut
+
+
+def _tried_out(
+    answers: list[Usage], against: tuple[str, ...], held: tuple[str, ...], cut: datetime | None
+) -> _TriedOut:
+    """What the proposals would have refused in other logs, and in the time that is held out."""
+    rules = {
+        each.of.name: each.of.permissions if each.proposal is None else each.proposal.permissions
+        for each in answers
+    }
+    missed: list[Missed] = []
+    where = [*against]
+    if against:
+        missed += LogAudit(against).refused_by(rules)
+    if cut is not None:
+        missed += LogAudit(held).refused_by(rules, since=cut)
+        where.append(f"{', '.join(held)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
+    return _TriedOut(", ".join(where), missed)
+
+
+def _missed_rows(answer: Usage, missed: list[Missed]) -> Iterator[Finding]:
+    user = answer.of
+    for each in missed:
+        if each.user == user.name:
+            times = _times(each.times)
+            message = f"{user.label}: the proposal refuses {each.verb} {each.subject}, seen {times}"
+            yield Finding.at(
+                user.permissions.place or user.file, "would-refuse", "warning", message
+            )
 
 
 def _users_of_files(
@@ -141,12 +240,7 @@ def _users_of_files(
             account = path.rpartition("/")[2]
             if not label:
                 name = named or selection.user or _name_of(source)
-            elif any(
-                wanted not in (None, given)
-                for wanted, given in (
-                    (selection.user, name), (selection.account, account), (named, name),
-                )
-            ):  # fmt: skip
+            elif not selection.concerns(label) or named not in (None, name):
                 continue
             if (why := _unusable(permissions)) is not None:
                 message = f"{label or name}: {why[1]}"

@@ -43,6 +43,7 @@ RULES = {
     "unused-user": "A user does not occur in the traffic.",
     "tried": "The broker refused what a user tried.",
     "not-covered": "The broker accepted what no entry allows.",
+    "would-refuse": "A proposal would have refused what the broker accepted.",
     "narrower": "Narrower entries allow the traffic.",
     "undetermined": "The traffic does not tell whether an entry is used.",
     "dynamic": "A call, endpoint or event in the source cannot be determined statically.",

@@ -1,21 +1,43 @@
-"""Read the traffic of users from the result of an audit, without Spark."""
+"""Read the traffic of users: from results of audits, or from logs that are audited here."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..acl import Traffic
-from .permission_files import BadFile
+from .._core.errors import SubtrieError
+from .._nats.reserved_subjects import INBOX
+from ..acl import Permissions, Traffic
+from .permission_files import BadFile, bad_file
 
 if TYPE_CHECKING:
     from ..audit import Run
 
 _AGAIN = "make it with: subtrie audit LOG --rules FILE --out RUN"
+Period = tuple[datetime, datetime]
+_Made = TypeVar("_Made")
 
 
-def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
-    """Return the traffic of each user, and the period that it is from.
+class Evidence(NamedTuple):
+    """What users did, as one result tells it: the traffic of each, and the time."""
+
+    users: dict[str, Traffic]
+    period: Period | None
+    timed: bool
+
+
+class Missed(NamedTuple):
+    """What a proposal would have refused: user, verb, subject or pattern, and how often."""
+
+    user: str
+    verb: str
+    subject: str
+    times: int
+
+
+def read_run(run: str) -> Evidence:
+    """Return what the result of an audit tells, without Spark.
 
     Args:
         run: the directory that ``subtrie audit --out`` wrote.
@@ -38,7 +60,7 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
                 f"{run}: this run does not tell which rules were used, as it was made without "
                 f"--rules and without --answers; {_AGAIN}"
             )
-        return Traffic.of_tables(result.rows, result.summary["planes"]), _period(result)
+        return _evidence(result)
     except ImportError as error:
         raise BadFile(f"--traffic needs {error.name}: pip install 'subtrie[audit,cli]'") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -51,16 +73,117 @@ def read_traffic(run: str) -> tuple[dict[str, Traffic], str]:
         raise BadFile(str(error)) from None
 
 
-def _period(result: Run) -> str:
+def added(one: Evidence, other: Evidence) -> Evidence:
+    """Return the evidence of two results."""
+    users = dict(one.users)
+    for name, traffic in other.users.items():
+        users[name] = users[name].added(traffic) if name in users else traffic
+    periods = [each.period for each in (one, other) if each.period is not None]
+    span = (min(e[0] for e in periods), max(e[1] for e in periods)) if periods else None
+    return Evidence(users, span, one.timed and other.timed)
+
+
+class LogAudit:
+    """Audits logs in this process, as often as it is asked.
+
+    Args:
+        logs: the logs: files, folders or shell patterns, as ``subtrie audit`` takes them.
+        code: folders of source code, whose calls count as evidence of what varies.
+
+    Attributes:
+        logs: the logs.
+    """
+
+    def __init__(self, logs: Sequence[str], code: Sequence[str] = ()) -> None:
+        self.logs, self._folders = tuple(logs), code
+
+    def evidence(self, rules: Mapping[str, Permissions], until: datetime | None = None) -> Evidence:
+        """Return what the logs tell.
+
+        Args:
+            rules: today's permissions by user.
+            until: only of before this time; None for all.
+        """
+        return self._audited(rules, _evidence, until=until)
+
+    def refused_by(
+        self, rules: Mapping[str, Permissions], since: datetime | None = None
+    ) -> list[Missed]:
+        """Return what rules would have refused of what the broker accepted.
+
+        Replies are left out for users with ``allow_responses``.
+
+        Args:
+            rules: the proposed permissions by user.
+            since: only from this time on; None for all.
+        """
+
+        def tell(result: Run) -> list[Missed]:
+            return sorted(_missed(result, rules))
+
+        return self._audited(rules, tell, since=since)
+
+    def _audited(
+        self,
+        rules: Mapping[str, Permissions],
+        tell: Callable[[Run], _Made],
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> _Made:
+        try:
+            from ..audit import Questions, Selection, audit
+            from ..audit._answers.questions import load_code
+            from ..audit._readers.log_files import log_files
+
+            chosen = Selection(since=since, until=until) if since or until else None
+            code = load_code(self._folders) if self._folders else None
+            questions = Questions(rules=rules, code=code)
+            logs = tuple(log_files(self.logs))
+            with audit(logs, questions=questions, selection=chosen) as result:
+                return tell(result)
+        except ImportError as error:
+            raise BadFile(f"--log needs {error.name}: pip install 'subtrie[audit,cli]'") from None
+        except SubtrieError as error:
+            raise bad_file(error) from None
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            raise BadFile(f"{name}{error.strerror or error}") from None
+        except ValueError as error:
+            raise BadFile(str(error)) from None
+
+
+def _evidence(result: Run) -> Evidence:
+    users = Traffic.of_tables(result.rows, result.summary["planes"])
     found: list[datetime | None] = []
     for row in result.rows("flows"):
         found += (row["first"], row["last"])
     for row in result.rows("subscriptions"):
         found += (row["start"], row["end"] or row["start"])
-    if not found:
-        return "no traffic"
     times = [time for time in found if time is not None]
-    if not times:
-        return "at unknown times"
-    first, last = min(times), max(times)
+    return Evidence(users, (min(times), max(times)) if times else None, bool(times) or not found)
+
+
+def _missed(result: Run, rules: Mapping[str, Permissions]) -> Iterator[Missed]:
+    """Yield the messages and subscriptions that rules forbid although the broker accepted them."""
+    verbs = {"forbidden": "publish", "forbidden_subscription": "subscribe"}
+    for row in result.rows("violations"):
+        verb, rule = verbs.get(row["kind"]), rules.get(row["who"])
+        if verb is None or rule is None:
+            continue
+        answers = rule.allow_responses is not None and verb == "publish"
+        if not (answers and _is_reply(row["subject"])):
+            yield Missed(row["who"], verb, row["witness"], row["count"])
+
+
+def _is_reply(subject: str) -> bool:
+    first, _, rest = subject.partition(".")
+    return first.startswith(INBOX) or rest.partition(".")[0] == "reply"
+
+
+def told(evidence: Evidence) -> str:
+    """Return the time of evidence as text."""
+    if evidence.period is None:
+        return "no traffic" if evidence.timed else "at unknown times"
+    first, last = evidence.period
     return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"

@@ -117,6 +117,32 @@ class Traffic:
             of(row["service"]).proposed.append((row["verb"], row["rule"]))
         return found
 
+    def added(self, other: Traffic) -> Traffic:
+        """Return this traffic and that of other messages, as those of another day."""
+        # An entry that one of them did not count may have been used there.
+        counted = {
+            key: Counted(*map(sum, zip(self.counted[key], more, strict=True)))
+            for key, more in other.counted.items()
+            if key in self.counted
+        }
+        sent: dict[tuple[str, bool], Published] = {}
+        for each in (*self.published, *other.published):
+            old = sent.get((each.pattern, each.received), each._replace(least=0, most=0))
+            both = each._replace(least=old.least + each.least, most=old.most + each.most)
+            sent[each.pattern, each.received] = both
+        subscribed: dict[tuple[str, str | None], int] = {}
+        for one in (*self.subscribed, *other.subscribed):
+            name = one.pattern, one.queue
+            subscribed[name] = subscribed.get(name, 0) + one.times
+        return Traffic(
+            list(sent.values()),
+            [Subscribed(*name, times) for name, times in subscribed.items()],
+            [*self.refused, *other.refused],
+            counted,
+            list(dict.fromkeys((*self.proposed, *other.proposed))),
+            self.planes | other.planes,
+        )
+
     def __bool__(self) -> bool:
         """Whether the user did anything."""
         used = any(each.accepted or each.refused for each in self.counted.values())

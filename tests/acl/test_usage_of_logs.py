@@ -1,0 +1,182 @@
+"""``acl usage --log``: from the log of a broker to rules that its programs need, in one step."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+
+import nats
+import pytest
+from click.testing import CliRunner
+from usage_roles import judged
+
+from servers import serving
+from subtrie._cli.app import app
+from subtrie.acl import Traffic
+
+CONFIG = """trace: true
+debug: true
+authorization { users: [
+  { user: web, password: open, permissions: { publish: "orders.>", subscribe: "news.>" } }
+  { user: back, password: open }
+] }
+"""
+
+
+def usage(*words, status):
+    done = CliRunner().invoke(app, ["acl", "usage", *map(str, words)])
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def objects(*words, status):
+    return [json.loads(each) for each in usage(*words, "--json", status=status).splitlines()]
+
+
+def ran(folder, subjects, patterns=()):
+    """The log of a broker to which the user web published, and back listened."""
+
+    async def program(url):
+        back = await nats.connect(url, user="back", password="open")
+        await back.subscribe("orders.new.*")
+        await back.subscribe("orders.paid")
+        await back.subscribe("orders.late")
+        await back.flush()
+        web = await nats.connect(url, user="web", password="open")
+        for each in patterns:
+            await web.subscribe(each)
+        for each in subjects:
+            await web.publish(each)
+            await web.flush()
+        await web.close()
+        await back.close()
+
+    with serving(folder, CONFIG) as url:
+        asyncio.run(program(url))
+    return folder / "server.log"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "nats.conf"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    return ran(tmp_path_factory.mktemp("first"), ["orders.new.1", "orders.new.2"], ["news.a"])
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    return ran(tmp_path_factory.mktemp("second"), ["orders.new.7", "orders.paid", "orders.paid"],
+               ["news.b"])  # fmt: skip
+
+
+def test_programs_of_all_roles_run_under_the_proposal_from_their_log(tmp_path, capsys):
+    """O6, O10: with each rule, and refused without any one of them."""
+    counts = judged(1, 16, tmp_path)
+    assert counts["programs"] >= 12
+    assert counts["refused without the rule"] == counts["rules"] > counts["programs"]
+    with capsys.disabled():
+        print(f"  [{counts['pass']} programs pass; {counts['rules']} without one rule fail]")
+
+
+def test_a_proposal_from_a_log_in_one_step(settings, first):
+    """O18"""
+    said = usage(settings, "--log", first, "--user", "web", status=0)
+    added = [line for line in said.splitlines() if line[:1] in "+-"]
+    assert added == [
+        "- publish orders.>", "- subscribe news.>", "+ publish orders.new.*", "+ subscribe news.a",
+    ]  # fmt: skip
+    assert "not counted by rule" not in said
+
+
+def test_what_a_proposal_would_have_refused_in_another_log(settings, first, second):
+    words = [settings, "--log", first, "--user", "web", "--against"]
+    refused = [each for each in objects(*words, second, status=1) if each["kind"] == "would-refuse"]
+    assert refused == [
+        {"kind": "would-refuse", "user": "web", "verb": "publish", "subject": "orders.paid",
+         "times": 2},
+        {"kind": "would-refuse", "user": "web", "verb": "subscribe", "subject": "news.b",
+         "times": 1},
+    ]  # fmt: skip
+    said = usage(*words, second, status=1)
+    assert (
+        f"{settings}:4:3: warning would-refuse: "
+        "web: the proposal refuses publish orders.paid, seen 2 times" in said
+    )
+    assert f"✓ {first}: the proposal refuses nothing" in usage(*words, first, status=0)
+
+
+def test_evidence_of_several_logs_and_runs_adds_up(settings, first, second, tmp_path):
+    both = usage(settings, "--log", first, "--log", second, "--user", "web", "--against", second,
+                 status=0)  # fmt: skip
+    assert "+ publish orders.paid" in both
+    assert "the proposal refuses nothing" in both
+    runs = []
+    for number, log in enumerate((first, second)):
+        out = tmp_path / f"run{number}"
+        done = CliRunner().invoke(
+            app, ["audit", str(log), "--rules", str(settings), "--out", str(out)]
+        )
+        assert done.exit_code == 0, done.output
+        runs += ["--traffic", out]
+    for words in (runs, [*runs[:2], "--log", second]):
+        assert _changes(usage(settings, *words, "--user", "web", status=0)) == _changes(both)
+
+
+def _changes(said):
+    return re.findall(r"^[+-] .*$", said, flags=re.M)
+
+
+def test_a_part_of_the_log_is_held_out(settings, tmp_path):
+    log = ran(tmp_path, ["orders.new.1", "orders.late"], ["news.a"])
+    text = log.read_text()
+    late = text.index(re.search(r"^.*PUB orders\.late", text, re.M)[0])
+    # The last message is a year after the others.
+    year = re.sub(
+        r"^(\[\d+\] )(\d{4})/", lambda m: f"{m[1]}{int(m[2]) + 1}/", text[late:], flags=re.M
+    )
+    log.write_text(text[:late] + year)
+    words = [settings, "--log", log, "--user", "web"]
+    assert "+ publish orders.late" in usage(*words, status=0)
+    said = usage(*words, "--hold-out", "0.3", status=1)
+    assert "+ publish orders.late" not in said
+    assert "the proposal refuses publish orders.late, seen once" in said
+
+
+def test_bad_input_is_one_sentence(settings, first, tmp_path):
+    assert "give --log LOG, or --traffic RUN" in usage(settings, status=2)
+    assert "go with --log" in usage(settings, "--traffic", "x", "--hold-out", "0.5", status=2)
+    said = usage(settings, "--log", tmp_path / "none.log", status=2)
+    assert said == f"Error: {tmp_path}/none.log: No such file or directory\n"
+    other = tmp_path / "other.conf"
+    other.write_text("authorization { users: [ { user: x, password: y } ] }")
+    said = usage(other, "--log", first, status=2)
+    assert "the rules name no service of the traffic" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_traffic_of_two_runs_adds_up():
+    def of(*counts):
+        flow = {"publisher": "a", "pattern": "x", "subscriber": "b", "published": counts[0]}
+        rows = {
+            "flows": [flow],
+            "permission_usage": [
+                {"service": "a", "verb": "publish", "effect": "allow", "rule": "x",
+                 "accepted": counts[0], "refused": 1}
+            ],
+            "subscriptions": [{"identity": "a", "pattern": "y", "queue": None}],
+            "refused": [{"who": "a", "subject": "z", "kind": "publish", "count": 1}],
+        }  # fmt: skip
+        return Traffic.of_tables(lambda name: rows.get(name, ()))["a"]
+
+    both = of(3).added(of(4))
+    assert both.published == [("x", True, 7, 7)]
+    assert both.counted == {("publish", "x"): (7, 2)}
+    assert both.subscribed == [("y", None, 2)]
+    assert len(both.refused) == 2
+    assert of(3).added(Traffic()).counted == {}
