@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from operators import Operator, key, token
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie._cli.app import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "permission-review.md").read_text()
