@@ -72,7 +72,7 @@ async def prepared_once(url: str) -> None:
 
 
 def refusals(url: str, users: Mapping[str, Program]) -> dict[str, list[str]]:
-    """What each user's program was refused, one after the other."""
+    """The refusals of each user's program, which run one after the other."""
 
     async def tried() -> dict[str, list[str]]:
         root = await nats.connect(url, user="root", password="open")

@@ -20,7 +20,7 @@ _Made = TypeVar("_Made")
 
 
 class Evidence(NamedTuple):
-    """What users did, as one result tells it: the traffic of each, and the time."""
+    """The traffic of users, as one result tells it, and its time."""
 
     users: dict[str, Traffic]
     period: Period | None
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 
 
 class Missed(NamedTuple):
-    """What a proposal would have refused: user, verb, subject or pattern, and how often."""
+    """A refusal by a proposal: user, verb, subject or pattern, and how often."""
 
     user: str
     verb: str
