@@ -202,7 +202,7 @@ def _evidence(
 def _tried_out(
     answers: list[Usage], against: tuple[str, ...], held: tuple[str, ...], cut: datetime | None
 ) -> _TriedOut:
-    """Return what the proposals would have refused in other logs, and in the time that is held out."""
+    """Return the refusals by the proposals in other logs, and in the time that is held out."""
     rules = {
         each.of.name: each.of.permissions if each.proposal is None else each.proposal.permissions
         for each in answers
