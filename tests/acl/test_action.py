@@ -166,13 +166,13 @@ def test_an_attribute_of_git_hides_no_file(work):
 
 
 def test_a_place_of_the_old_revision_is_named_as_git_writes_it(work):
-    _commit(work, {"nats.conf": "tls { verify_and_map: true }\n" + SITE})
+    _commit(work, {"nats.conf": "proxies { trusted: [ { key: PX } ] }\n" + SITE})
     _commit(work, {"nats.conf": SITE})
     for revisions in ("HEAD^", "HEAD^..HEAD", "HEAD^.."):
         done = shell(work, f"subtrie acl diff --git {revisions} nats.conf")
         assert done.returncode == 2
         assert done.stdout == (
-            "? nats.conf: not compared: tls removed (was at HEAD^:nats.conf:1)\n"
+            "? nats.conf: not compared: proxies removed (was at HEAD^:nats.conf:1)\n"
         )
 
 

@@ -65,6 +65,8 @@ def need(
       subtrie acl need kv-read cfg http://127.0.0.1:8222
     """
     name, _, consumer = target.partition("/")
+    if account is None and sources and ":" in name:
+        account, _, name = name.partition(":")  # as streams are listed
     try:
         for each in (name, *subjects, inbox, *(each for each in (deliver, consumer) if each)):
             engine.check_pattern(each, "server")
@@ -89,6 +91,10 @@ def need(
         print_findings(form, "subtrie acl need", rows, table=table)
 
 
+#: Most streams that an error lists.
+_SHOWN = 10
+
+
 def _stream(
     role: str, name: str, sources: tuple[Path | str, ...], account: str | None
 ) -> Stream | None:
@@ -101,7 +107,10 @@ def _stream(
         accounts = ", ".join(each.account for each in found)
         raise NotEnough(f"{accounts} have a stream {name} each; pass --account")
     if not found and role not in WITHOUT_STREAM:
-        known = ", ".join(each.label for each in streams.streams) or "no stream"
+        labels = [each.label for each in streams.streams]
+        known = ", ".join(labels[:_SHOWN]) or "no stream"
+        if len(labels) > _SHOWN:
+            known += f" and {len(labels) - _SHOWN} more"
         raise NotEnough(f"{sources[0]}: there is no stream {name}; it holds {known}")
     return found[0] if found else None
 

@@ -15,7 +15,7 @@ from .._findings.markdown import code_table, markdown, summary
 from .._findings.sarif import sarif
 from .._findings.text import text_line
 from ..acl import LINT_RULES
-from .stream import console, print_json
+from .stream import console, print_json, say_lines
 
 TEXT, JSON, MARKDOWN, SARIF, JUNIT = FORMS = ("text", "json", "markdown", "sarif", "junit")
 
@@ -117,6 +117,6 @@ def print_findings(
 
 def print_lines(findings: Iterable[Finding]) -> None:
     """Print a line for each finding."""
-    screen = console()
-    for each in findings:
-        screen.print(Text.assemble(*text_line(each)))
+    lines = [text_line(each) for each in findings]
+    if lines:
+        say_lines(lines)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -15,7 +16,8 @@ from .._core.errors import SubtrieError
 from .._core.file_errors import other_mistakes
 from .._findings.text import file_first
 from ..acl import Decision, Deployment, Permissions
-from ..acl._load import holds_one_user
+from ..acl._load import holds_one_user, is_configuration
+from ..acl._load.config_parser import each_file_once
 from ..acl._load.deployments import is_address
 from ..acl._load.files import STANDARD_INPUT, read_text
 from ..acl._mapped import may_publish
@@ -27,6 +29,8 @@ FORMATS = (
     "as nsc keeps them, saved answers of /accountz and /connz, or - for standard input"
 )
 
+
+_Loaded = TypeVar("_Loaded")
 
 every_user = click.option(
     "--every-user",
@@ -112,6 +116,21 @@ by_plane = click.option(
 )
 
 
+#: What the files of a command hold, by what was asked for.
+_LOADED: ContextVar[dict[tuple[str, ...], Any] | None] = ContextVar("loaded files", default=None)
+
+
+def _once(key: tuple[str, ...], load: Callable[[], _Loaded]) -> _Loaded:
+    """Return what a file holds; within a command it is loaded once, but for standard input."""
+    kept = _LOADED.get()
+    if kept is None or key[1] == str(STANDARD_INPUT):
+        return load()
+    if key not in kept:
+        kept[key] = load()
+    found: _Loaded = kept[key]
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class UserSelection:
     """The user whose permissions are taken from a file, and how the file may be read."""
@@ -148,16 +167,34 @@ class UserSelection:
             path: the file.
             user: the user, instead of that of the options.
         """
+        user = user if user is not None else self.user
         try:
+            named = user is not None and self.account_jwt is None
+            if named and _once(("configuration", str(path)), lambda: is_configuration(path)):
+                # Other questions may be about other users of the file.
+                found = self._chosen(self.load_each(path), str(user))
+                if found is not None:
+                    return found
             return Permissions.load(
                 path,
-                user=user if user is not None else self.user,
+                user=user,
                 account=self.account,
                 account_jwt=self._account_token,
                 allow_readable=self.allow_readable,
             )
         except (SubtrieError, OSError, ImportError) as error:
             raise bad_file(error) from None
+
+    def _chosen(self, users: dict[str, Permissions], user: str) -> Permissions | None:
+        """The user that is named; None if there is no such user, or there are several."""
+        if "/" in user and user in users and self.account is None:
+            return users[user]
+        fitting = []
+        for label, each in users.items():
+            account, _, name = label.rpartition("/")
+            if user in (name, label) and self.account in (None, account):
+                fitting.append(each)
+        return fitting[0] if len(fitting) == 1 else None
 
     def load_determined(self, path: Path, user: str | None = None) -> Permissions:
         """Return the same; a usage error too if the account defines the permissions."""
@@ -171,9 +208,11 @@ class UserSelection:
     def deployment(self, path: Path | str) -> Deployment | None:
         """Return the deployment of a file; None if it holds one user, or cannot hold accounts."""
         try:
-            if holds_one_user(path) or self.account_jwt is not None:
+            alone = _once(("one user", str(path)), lambda: holds_one_user(path))
+            if alone or self.account_jwt is not None:
                 return None
-            return Deployment.load(path, allow_readable=self.allow_readable)
+            key = ("deployment", str(path), str(self.allow_readable))
+            return _once(key, lambda: Deployment.load(path, allow_readable=self.allow_readable))
         except (SubtrieError, OSError, ImportError) as error:
             raise bad_file(error) from None
 
@@ -193,13 +232,19 @@ class UserSelection:
             each.mappings for each in deployment.accounts.values()
         )
 
+        selected: list[str] = []
+        if mapping and deployment is not None:
+            whole = self.user is not None and "/" in self.user and self.user in deployment.users
+            selected = [str(self.user)] if whole and self.account is None else [
+                each for each in deployment.users if self.concerns(each)
+            ]  # fmt: skip
+
         def decide(
             permissions: Permissions, label: str, subject: str, model: str | None
         ) -> Decision:
             if deployment is None or not mapping:
                 return may_publish(permissions, None, None, subject, model)
-            fitting = [label] if label in deployment.users else []
-            fitting = fitting or [each for each in deployment.users if self.concerns(each)]
+            fitting = [label] if label in deployment.users else selected
             account = deployment.account_of(fitting[0]) if len(fitting) == 1 else None
             return may_publish(permissions, account, deployment.cluster, subject, model)
 
@@ -210,9 +255,13 @@ class UserSelection:
 
         Those of users who are decided about elsewhere are not determined.
         """
+        token = self._account_token
         try:
-            return Permissions.load_all(
-                path, account_jwt=self._account_token, allow_readable=self.allow_readable
+            return _once(
+                ("users", str(path), str(self.allow_readable), str(token)),
+                lambda: Permissions.load_all(
+                    path, account_jwt=token, allow_readable=self.allow_readable
+                ),
             )
         except (SubtrieError, OSError, ImportError) as error:
             raise bad_file(error) from None
@@ -231,7 +280,12 @@ def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
         **named: Any,
     ) -> Any:
         selection = UserSelection(user, account, account_jwt, allow_readable)
-        return command(*arguments, selection=selection, **named)
+        token = _LOADED.set({})
+        try:
+            with each_file_once():
+                return command(*arguments, selection=selection, **named)
+        finally:
+            _LOADED.reset(token)
 
     with_options: Callable[..., Any] = selected
     for option in (

@@ -13,7 +13,7 @@ from ..acl._narrowing import Narrowing
 from ..gencreds import plan
 from .nsc import edit_user
 from .output_formats import print_lines
-from .stream import console, print_json, printable
+from .stream import console, print_json, printable, say_lines
 
 CONFIG, NSC, CREDS = AS = ("config", "nsc", "creds")
 
@@ -32,13 +32,15 @@ def print_usage(
     screen.print(Text(f"traffic: {period}", "dim"))
     shown = [each for each in rows if each.rule != "narrower"]  # the proposal shows it
     print_lines(shown)
+    lines: list[list[str | tuple[str, str]]] = []
     for label, proposal in proposals:
-        screen.print(Text(f"proposal for {printable(label)}:"))
+        lines.append([f"proposal for {printable(label)}:"])
         for sign, colour, entries in (
             ("-", "red", proposal.removed), ("+", "green", proposal.added),
         ):  # fmt: skip
-            for verb, entry in entries:
-                screen.print(Text(f"{sign} {verb} {printable(entry)}", colour))
+            lines += [[(f"{sign} {verb} {printable(entry)}", colour)] for verb, entry in entries]
+    if lines:
+        say_lines(lines)
     screen.print(Text(counted(shown)) if shown else "[green]✓[/] every rule was used")
 
 

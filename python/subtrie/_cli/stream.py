@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._core.errors import SubtrieError, shown
@@ -67,9 +67,18 @@ _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36
 
 def say(*parts: str | tuple[str, str]) -> None:
     """Print one line; styled parts (``red``, ``dim`` …) are coloured if stdout is a terminal."""
+    say_lines([parts])
+
+
+def say_lines(lines: Iterable[Sequence[str | tuple[str, str]]]) -> None:
+    """Print lines of parts, as ``say`` prints one; all at once, which is faster."""
     styled = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    line = "".join(
-        part if isinstance(part, str) else _styled(*part) if styled else part[0] for part in parts
+    line = "\n".join(
+        "".join(
+            part if isinstance(part, str) else _styled(*part) if styled else part[0]
+            for part in parts
+        )
+        for parts in lines
     )
     if styled and os.name == "nt":  # click makes older consoles understand the sequences
         import click
@@ -80,7 +89,7 @@ def say(*parts: str | tuple[str, str]) -> None:
 
 
 def _styled(text: str, style: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style else text
 
 
 #: Words of Python in messages, and what to write on the command line instead.

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error
-from .files import read_text
+from .files import STANDARD_INPUT, read_text
 
 #: Deepest nesting of maps, arrays and includes.
 MAX_DEPTH = 32
@@ -76,16 +78,43 @@ def parse_file(
         PermissionsError: a syntax error, or an include that is not possible.
         OSError: the file cannot be read.
     """
-    return _ConfigReader(env, root.resolve(), files).file(path, None, None)
+    kept = _KEPT.get()
+    key = (str(path), root.resolve(), id(env))
+    if kept is None or key not in kept or str(path) == str(STANDARD_INPUT):
+        read: list[Path] = []
+        found = _ConfigReader(env, root.resolve(), read).file(path, None, None), read
+        if kept is not None:
+            kept[key] = found
+    else:
+        found = kept[key]
+    if files is not None:
+        files += found[1]
+    return found[0]
+
+
+@contextmanager
+def each_file_once() -> Iterator[None]:
+    """Read each configuration once, however often it is asked for, until the block ends."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+#: The configurations of the block ``each_file_once``, with the files that each includes.
+_KEPT: ContextVar[dict[tuple[str, Path, int], tuple[Node, list[Path]]] | None] = ContextVar(
+    "kept configurations", default=None
+)
 
 
 class _ConfigReader:
     """Reads the files of one configuration; holds what they share."""
 
-    def __init__(self, env: Mapping[str, str], root: Path, files: list[Path] | None = None) -> None:
+    def __init__(self, env: Mapping[str, str], root: Path, files: list[Path]) -> None:
         self.env, self.root = env, root
         self.open: list[Path] = []
-        self.files = [] if files is None else files
+        self.files = files
         self.resolving: set[str] = set()
 
     def file(self, path: Path, parent: Path | None, line: int | None) -> Node:

@@ -104,9 +104,9 @@ def load_settings(
     folder = Path(root) if root is not None else path.parent
     files = []
     document = parse_file(path, os.environ if env is None else env, folder, files)
-    document.value = top_level(document)
+    values = Node(top_level(document), document.file, document.line)
     tree = _Tree(path.parent, files)
-    return Settings("configuration", tree.block(document, ""), files)
+    return Settings("configuration", tree.block(values, ""), files)
 
 
 def _root(values: dict[str, Any], block: str, path: Path) -> Setting:

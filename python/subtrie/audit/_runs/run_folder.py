@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._readers.log_files import shown_path
 from .._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
+from .batch_rows import rows_of_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -403,7 +404,7 @@ def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict
         _check_table(path, file, opened.schema_arrow, columns)
         for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
             try:
-                rows = batch.to_pylist()
+                rows = rows_of_batch(batch)
             except (OverflowError, UnicodeDecodeError) as error:
                 raise ValueError(f"{shown_path(path)}/{file} is damaged: {error}") from None
             yield from rows
