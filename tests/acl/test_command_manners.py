@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sarif_schema import checked
 
 from subtrie._cli.app import app
-from subtrie.acl._load import files
+from subtrie.acl._load import config_parser, files
 
 CONFIG = """accounts {
   APP { users: [
@@ -254,3 +254,40 @@ def _calls(words):
     finally:
         sys.setprofile(None)
     return count
+
+
+def test_each_section_of_a_policy_read_the_file_again(tmp_path, monkeypatch):
+    """One reading of the configuration serves all sections, and both inputs of a comparison."""
+    rows = [f"{{ user: u{n}, password: x, permissions: {{ publish: a{n} }} }}" for n in range(5)]
+    text = f"accounts {{ A {{ users: [ {', '.join(rows)} ], mappings: {{ b: c }} }} }}\n"
+    (tmp_path / "nats.conf").write_text(text)
+    (tmp_path / "new.conf").write_text(text.replace("b: c", "b: d"))
+    sections = (f"of nats.conf A/u{n}\nyes publish a{n}\nno publish b\n" for n in range(5))
+    (tmp_path / "policy.txt").write_text("".join(sections))
+    read = []
+    document = config_parser._ConfigParser.document
+
+    def counted(parser):
+        read.append(parser._file.name)
+        return document(parser)
+
+    monkeypatch.setattr(config_parser._ConfigParser, "document", counted)
+    done = CliRunner().invoke(app, ["acl", "test", str(tmp_path / "policy.txt")])
+    assert (done.exit_code, read) == (0, ["nats.conf"]), done.output
+    read.clear()
+    CliRunner().invoke(
+        app, ["acl", "diff", *(str(tmp_path / f) for f in ("nats.conf", "new.conf"))]
+    )
+    assert sorted(read) == ["nats.conf", "new.conf"]
+
+
+def test_a_stream_is_named_with_its_account_as_in_the_list(tmp_path):
+    streams = [{"name": f"S{n}", "config": {"name": f"S{n}", "subjects": [f"s{n}"]}}
+               for n in range(20)]  # fmt: skip
+    details = [{"name": "A", "id": "A", "stream_detail": streams}]
+    path = tmp_path / "jsz.json"
+    path.write_text(json.dumps({"server_id": "N", "account_details": details}))
+    done = CliRunner().invoke(app, ["acl", "need", "publish", "A:S3", str(path)])
+    assert (done.exit_code, "s3" in done.output) == (0, True), done.output
+    done = CliRunner().invoke(app, ["acl", "need", "publish", "B:S3", str(path)])
+    assert (done.exit_code, "A:S9 and 10 more" in done.output) == (2, True), done.output

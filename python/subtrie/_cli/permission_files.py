@@ -121,7 +121,7 @@ _LOADED: ContextVar[dict[tuple[str, ...], Any] | None] = ContextVar("loaded file
 
 
 def _once(key: tuple[str, ...], load: Callable[[], _Loaded]) -> _Loaded:
-    """Return what a file holds; within a command it is loaded once, but for standard input."""
+    """Return what a file holds; within a command it is loaded once, except standard input."""
     kept = _LOADED.get()
     if kept is None or key[1] == str(STANDARD_INPUT):
         return load()
