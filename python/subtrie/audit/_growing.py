@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
 from ._here import HeldRows, SpillFile, asked, hidden_slots, in_threads, micros, write_run
 from ._partial.events import Reading
-from ._partial.kinds import IN_HEAD, PARTIAL_ROWS, VERSION, rows_in
+from ._partial.kinds import IN_HEAD, VERSION, rows_in
 from ._partial.partial import Partial, by_buckets
 from ._partial.parts import partials_of_part
 from ._readers.growing_log import advance, blocks, empty_offset, ranges
 from ._readers.log_files import resolve_path, shown_path
 from ._readers.log_reader import SPLIT_BYTES
-from ._runs.run_folder import PARTIALS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
-from ._runs.run_writer import run_record
-from ._schema import arrow_schema
+from ._runs.run_folder import OutputFolderError, RunFolder
+from ._runs.run_writer import run_record, save_partials, saved_partials
 from ._tables.context import context_of
 
 if TYPE_CHECKING:
@@ -90,7 +87,9 @@ class GrowingAudit:
                 "output directory"
             )
         self._offset: dict[str, Any] = earlier.get("offset") or empty_offset()
-        self._rows = _saved(folder, earlier["partials"])
+        self._rows = [
+            rows for name in earlier["partials"] for rows in saved_partials(folder.path, name)
+        ]
 
     def read_on(self, *, complete: bool = False) -> bool:
         """Read what is new, and commit the tables; return whether there was something.
@@ -136,11 +135,12 @@ class GrowingAudit:
             whole = context_of(head, self._planes, self._questions, self._reading.window)
 
             def stream() -> dict[str, Any]:
+                file, count = save_partials(folder.path, folder.staging, rows)
                 return {
                     "logs": {server: log["position"] for server, log in offset["logs"].items()},
                     "offset": offset,
-                    "partials": [_save(folder, rows)],
-                    "rows": sum(count for _, _, count, _ in pieces),
+                    "partials": [file],
+                    "rows": count,
                     "version": VERSION,
                     "answers": self._questions is not None,
                 }
@@ -193,29 +193,3 @@ def may_be_several(logs: Sequence[str]) -> bool:
     return len(logs) > 1 or any(
         os.path.isdir(path) or any(sign in path for sign in "*?[") for path in logs
     )
-
-
-def _saved(folder: RunFolder, names: Sequence[str]) -> list[pa.RecordBatch]:
-    """Return the partials of an earlier reading."""
-    import pyarrow.parquet as pq
-
-    files, root = open_folder(folder.path)
-    found: list[pa.RecordBatch] = []
-    for name in names:
-        with pq.ParquetFile(files.open_input_file(f"{root}/{name}")) as opened:
-            found += opened.iter_batches()
-    return found
-
-
-def _save(folder: RunFolder, rows: Sequence[pa.RecordBatch]) -> str:
-    """Write partials to the hidden folder of a run, and return the name of the file."""
-    import pyarrow.parquet as pq
-
-    name = PARTIALS_FILE.format(uuid.uuid4().hex[:12])
-    with tempfile.TemporaryDirectory() as local:
-        path = os.path.join(local, "partials")
-        with pq.ParquetWriter(path, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
-            for batch in rows:
-                writer.write_batch(batch)
-        stage_file(folder.path, folder.staging, path, name)
-    return name

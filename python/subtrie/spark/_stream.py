@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +20,10 @@ from ..audit._partial.partial import Partial
 from ..audit._readers.growing_log import files_there
 from ..audit._readers.log_files import resolve_path, shown_path
 from ..audit._runs.run_folder import (
-    PARTIALS_FILE,
     OutputFolderError,
     RunFolder,
-    open_folder,
-    stage_file,
 )
-from ..audit._runs.run_writer import run_record
-from ..audit._schema import arrow_schema
+from ..audit._runs.run_writer import run_record, save_partials, saved_partials
 from ..audit._slot_redaction import Redaction
 from ._columns import spark_schema
 from ._pipeline import Audit
@@ -256,13 +250,9 @@ def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> D
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the files whose numbers are given."""
-        import pyarrow.parquet as pq
-
-        files, root = open_folder(path)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                with pq.ParquetFile(files.open_input_file(f"{root}/{names[number]}")) as opened:
-                    yield from opened.iter_batches()
+                yield from saved_partials(path, names[number])
 
     numbers = spark.range(0, len(names), 1, max(1, len(names)))
     return numbers.mapInArrow(read, spark_schema(PARTIAL_ROWS))
@@ -275,17 +265,8 @@ def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
     def save(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a file, and return its name and its number of rows."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        rows = 0
-        with tempfile.TemporaryDirectory() as local:
-            name = os.path.join(local, "partials")
-            with pq.ParquetWriter(name, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
-                    rows += sum(batch.column("rows").to_pylist())
-            file = PARTIALS_FILE.format(uuid.uuid4().hex[:12])
-            stage_file(path, staging, name, file)
+        file, rows = save_partials(path, staging, batches)
         yield pa.record_batch({"file": [file], "rows": pa.array([rows], pa.int64())})
 
     return save

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
-from .._partial.kinds import batches_of, stream_bytes
-from .._schema import TABLES_VERSION
+from .._partial.kinds import PARTIAL_ROWS, batches_of, stream_bytes
+from .._schema import TABLES_VERSION, arrow_schema
 from .._tables.context import LINES, Context, Whole
 from .._tables.merge import merged
 from .._tables.traffic import SUMS, TOTALS
-from .run_folder import RunFolder, TableFile, stage_file, table_bytes
+from .run_folder import (
+    PARTIALS_FILE,
+    RunFolder,
+    TableFile,
+    open_folder,
+    stage_file,
+    table_bytes,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,3 +167,33 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("the row of the run has a text that is not a JSON object")
     return found
+
+
+def save_partials(path: str, staging: str, rows: Iterable[pa.RecordBatch]) -> tuple[str, int]:
+    """Write partials to the hidden folder of a run; return the file and the number of its rows.
+
+    Args:
+        path: The directory of the run.
+        staging: The name of the hidden folder.
+        rows: Partials as ``PARTIAL_ROWS``.
+    """
+    import pyarrow.parquet as pq
+
+    name, count = PARTIALS_FILE.format(uuid.uuid4().hex[:12]), 0
+    with tempfile.TemporaryDirectory() as local:
+        file = os.path.join(local, "partials")
+        with pq.ParquetWriter(file, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
+            for batch in rows:
+                writer.write_batch(batch)
+                count += sum(batch.column("rows").to_pylist())
+        stage_file(path, staging, file, name)
+    return name, count
+
+
+def saved_partials(path: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the partials in a file that ``save_partials`` wrote."""
+    import pyarrow.parquet as pq
+
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{name}")) as opened:
+        yield from opened.iter_batches()
