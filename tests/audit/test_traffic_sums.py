@@ -248,3 +248,30 @@ def test_numbers_of_subjects_stand_for_the_same_sums(seed: int, buckets: int) ->
         missing = 0 if field.name == "kind" else None
         assert parts == [missing if part is None else part for part in whole]
     assert len(addresses) == len(set(map(str, addresses.to_pylist())))
+
+
+@pytest.mark.parametrize(
+    ("between", "listed"),
+    [
+        ((), False),
+        (({"op": "PUB", "direction": "in", "subject": "a.b"},), False),
+        (({"op": "SUB", "direction": "in", "subject": "a.b"},), True),
+        (({"op": "CLOSED", "direction": None},), True),
+    ],
+)
+@pytest.mark.parametrize(
+    "other", [{}, {"sid": "2"}, {"conn": "1/client:2"}, {"server": "s2"}, {"direction": "in"}]
+)
+def test_an_end_that_the_client_and_then_the_server_tell_is_listed_once(
+    between, listed, other
+) -> None:
+    base: dict[str, Any] = dict.fromkeys(event(random.Random(0)))
+    base |= {"server": "s1", "conn": "1/client:1", "sid": "1"}
+    first = {"op": "UNSUB", "direction": "in"}
+    last = {"op": "DELSUB", "direction": "local"} | other
+    flags = (
+        native().TrafficSums().add_events(batch([base | row for row in (first, *between, last)]))
+    )
+    assert bool(flags[-2:] != b"\0\0") == (listed or bool(other))
+    counted = [base | first | {"size": 3}, base | last]  # its end is at the third message
+    assert native().TrafficSums().add_events(batch(counted))[-2:] != b"\0\0"

@@ -145,6 +145,7 @@ impl TrafficSums {
                 found[row] = flags;
             }
         }
+        events.drop_repeated_ends(&mut found);
         Ok(found)
     }
 
