@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -50,8 +51,71 @@ def test_there_are_fifteen():
     assert len(COMMANDS) == 14  # one answers two questions
 
 
+#: The trace log of the page.
+LOG = re.search(r"```text file=trace\.log\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
 def _is_local(command):
-    return "--git" not in command and "--log" not in command  # tested with a repository, a log
+    return "--git" not in command and "--log" not in command
+
+
+def git(*words):
+    settings = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    done = subprocess.run(["git", *settings, *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _local(config, folder):
+    """The configuration of the page with passwords, and without what a test cannot serve."""
+    config = re.sub(r"\$(\w+)_PASSWORD", "open", config[: config.index("leafnodes")])
+    config = re.sub(r"(?m)^(port|http):.*\n", "", config)
+    return config.replace("/var/lib/nats", str(folder / "js"))
+
+
+def test_what_a_change_grants_is_told_from_a_repository(site):
+    """The command with --git, against a broker before the change and after it."""
+    [command] = [each for each in COMMANDS if "--git" in each]
+    git("init", "-q", "-b", "main")
+    git("add", "nats.conf")
+    git("commit", "-qm", "the deployment")
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert run(command).output == "✓ no difference\n"
+    changed = CONF.replace('publish: "ask.>"', 'publish: [ "ask.>", "orders.>" ]')
+    assert changed != CONF
+    Path("nats.conf").write_text(changed)
+    done = run(command)
+    assert (done.exit_code, "+ publish orders.>" in done.output) == (1, True), done.output
+    for name, text, refused in (("before", CONF, True), ("after", changed, False)):
+        with serving(site / name, _local(text, site / name)) as url:
+            client = RawClient(url, user="invoices", **{"pass": "open"})
+            client.publish("orders.x")
+            client.flush()
+            assert bool(client.refused) is refused
+            client.close()
+
+
+def test_what_is_held_and_what_was_refused_is_told_from_traffic(site):
+    """The command with --log, for the log of the page and for that of a running broker."""
+    [command] = [each for each in COMMANDS if "--log" in each]
+    Path("trace.log").write_text(LOG)
+    done = run(command)
+    assert done.exit_code == 1
+    assert "warning unused-rule: ORDERS/api: publish $JS.API.> was not used" in done.output
+    assert "warning tried: ORDERS/worker: publish orders.audit.7 was refused" in done.output
+    config = "debug: true\ntrace: true\n" + _local(CONF, site / "traced")
+    with serving(site / "traced", config) as url:
+        login = {"user": "worker", "pass": "open", "name": "worker", "lang": "go"}
+        client = RawClient(url, **login)
+        client.publish("orders.audit.7")
+        client.publish("orders.7.done")
+        client.flush()
+        assert client.refused == [("Publish", "orders.audit.7", None)]
+        client.close()
+    Path("trace.log").write_text((site / "traced" / "server.log").read_text())
+    done = run(command)
+    assert "unused-user: BILLING/invoices: no traffic of this user" in done.output, done.output
+    assert "tried: ORDERS/worker: publish orders.audit.7 was refused" in done.output
+    assert "unused-user: ORDERS/worker" not in done.output
 
 
 @pytest.mark.parametrize("command", list(filter(_is_local, COMMANDS)))
@@ -68,10 +132,7 @@ def test_the_answers_about_one_store(site):
 
 
 def test_a_live_broker_gives_the_same_answers(site):
-    config = re.sub(r"\$(\w+)_PASSWORD", "open", CONF[: CONF.index("leafnodes")])
-    config = re.sub(r"(?m)^(port|http):.*\n", "", config)
-    config = config.replace("/var/lib/nats", str(site / "js"))
-    with serving(site / "live", config) as url:
+    with serving(site / "live", _local(CONF, site)) as url:
         clients = {
             each: RawClient(url, user=each, **{"pass": "open"})
             for each in ("ops", "api", "worker", "invoices")
