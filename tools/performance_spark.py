@@ -43,6 +43,18 @@ def section() -> list[str]:
             f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400), the "
             f"process that audited without Spark, the driver's, {ratios['here_mib']} MiB.",
         ]
+    here = _newest("audit-here-*.json")
+    if here is not None:
+        peak = here["peak_mib"]
+        shown = f"{peak} MiB" if peak <= 800 else f"**{peak} MiB**"
+        lines += [
+            "",
+            f"Without Spark, {here['log_mib']:,} MiB ({here['lines']:,} lines; {here['machine']}, "
+            f"under a load of {here['load_average']:.1f}, {here['date']}): "
+            f"{here['cpu_seconds']} s of CPU time, {here['seconds']} s, at most {shown} of memory "
+            "(wanted: at most 800). "
+            "`benches/audit_scale.py --here --mib 10240` measures it.",
+        ]
     if subjects is not None:
         lines += [
             "",
