@@ -94,15 +94,15 @@ class Logins:
             return _columns(client, "claimed", user, client)
         return _columns(user, how if user or how == "token" else None, user, client)
 
-    def claim(self, conn: str, who: dict[str, str | None]) -> str | None:
-        """Return once for each CONNECT another user that the client claims than the proven one."""
+    def login(self, conn: str, who: dict[str, str | None]) -> tuple[bool, str | None]:
+        """Return once for each CONNECT that its user was accepted, and another that it claims."""
         login = self._by_conn.get(conn)
         if login is None or login.told or who["user"] is None:
-            return None
+            return False, None
         login.told = True
         proven = (who["identity"], who["user"])
         claims = (text for text in (login.user, login.nkey, login.name) if text is not None)
-        return next((text for text in map(redact_text, claims) if text not in proven), None)
+        return True, next((text for text in map(redact_text, claims) if text not in proven), None)
 
 
 def _is_host(name: str | None) -> bool:

@@ -42,6 +42,13 @@ _NAME = re.compile(r"[A-Za-z+-]{1,12}\Z")
 _NUMBER = re.compile(r"[0-9]{1,17}\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
 _CLOSING = re.compile(r"[A-Za-z0-9_]+ connection closed")
+_DENIED = re.compile(
+    "authentication |authorization timeout|maximum connections exceeded", re.IGNORECASE
+)
+_STATES = {
+    "Server is ready": "ready", "Reloaded server configuration": "reload",
+    "Entering lame duck mode": "lame duck", "Initiating Shutdown": "stop",
+}  # fmt: skip
 _ARITY = {
     "PUB": (3, 4), "HPUB": (4, 5), "MSG": (4, 5), "HMSG": (5, 6),
     "SUB": (3, 4), "UNSUB": (2, 3), "DELSUB": (2, 2),
@@ -173,7 +180,7 @@ class _Reader:
                 raise _Refused("incomplete line")
             time = self._time(prefix.ts, position)
             self.found.counts["server"] += 1
-            self._about(position, rest, client, {**shared, "time": time})
+            self._about(position, rest, prefix, {**shared, "time": time})
             return
         after = rest[3:]
         if after.startswith(" MSG_PAYLOAD: ["):
@@ -207,13 +214,18 @@ class _Reader:
         self._operation(position, row, client, second)
 
     def _claimed(self, position: int, prefix: log.LinePrefix, shared: Row) -> None:
-        """Add a row if the client claims another user than the broker proved."""
-        claimed = prefix.login and self._logins.claim(shared["conn"], shared)
+        """Add a row of a login, and one if the client claims another user than was proven."""
+        if not prefix.login:
+            return
+        accepted, claimed = self._logins.login(shared["conn"], shared)
+        if not accepted:
+            return
+        try:
+            time = None if prefix.ts is None else _stamp(prefix.ts)
+        except ValueError:
+            time = None
+        self._add(position, **shared, time=time, op="LOGIN", subject=_shown(_host(prefix)))
         if claimed:
-            try:
-                time = None if prefix.ts is None else _stamp(prefix.ts)
-            except ValueError:
-                time = None
             self._add(position, **shared, time=time, op="CLAIM", subject=claimed)
 
     def _message(self, position: int, text: str) -> None:
@@ -229,11 +241,15 @@ class _Reader:
                 subscription.active &= not conn.startswith(server)
             self._logins.restart(server.removesuffix("/"))
             self._add(position, conn=f"{server}server", time=time, op="START")
+        for begin, state in _STATES.items():
+            if (record.message or "").startswith(begin):
+                conn = f"{'-' if record.pid is None else record.pid}/server"
+                self._add(position, conn=conn, time=time, op="SERVER", queue=state)
         self.found.counts["server"] += 1
 
-    def _about(self, position: int, text: str, client: bool, shared: Row) -> None:
+    def _about(self, position: int, text: str, prefix: log.LinePrefix, shared: Row) -> None:
         """Read what the server says about a connection: a refusal, that it is slow, or its end."""
-        conn = shared["conn"]
+        conn, client = shared["conn"], prefix.kind in _CLIENTS
         violation = log.violation(text)
         if violation is None:
             if text.startswith(log.SLOW_CONSUMER):
@@ -243,6 +259,16 @@ class _Reader:
                     subscription.active &= owner != conn
                 self._logins.close(conn)
                 self._add(position, **shared, op="CLOSED")
+            elif _DENIED.match(text):
+                why, _, told = text.partition(" - ")
+                user = re.search(r'"((?:[^"\\]|\\.)*)"', told)
+                name = None if user is None else _shown(unquote(user[1]))
+                source = None if name is None else "claimed"
+                who = {"identity": name, "user": name, "identity_source": source}
+                told = {"op": "DENIED", "subject": _shown(_host(prefix)), "queue": _shown(why)}
+                self._add(position, **{**shared, **who}, **told)
+            elif not client:
+                self._link(position, text, _shown(_host(prefix)), shared)
             return
         subject = _shown(violation.subject)
         window = self._open.get(conn)
@@ -260,6 +286,17 @@ class _Reader:
             sid=_shown(violation.sid),
             refused=violation.kind,
         )
+
+    def _link(self, position: int, text: str, address: str | None, shared: Row) -> None:
+        """Add a row if a connection to another server was made or closed."""
+        up = " connection created" in text or text.endswith(" registered")
+        if not up and not _CLOSING.match(text):
+            return
+        remote = re.search(r"Remote: (.*)", text)
+        named = re.search(r'"((?:[^"\\]|\\.)*)"', text)
+        name = remote[1].strip() if remote else named[1] if named else None
+        told = {"subject": _shown(name), "sid": address, "queue": "up" if up else "down"}
+        self._add(position, **shared, op="LINK", **told)
 
     def _operation(
         self, position: int, row: Row, client: bool, second: tuple[str, str] | None
@@ -337,6 +374,13 @@ class _Reader:
         known = self._subscriptions.get((conn, sid))
         if known is not None:
             known.active = False
+
+
+def _host(prefix: log.LinePrefix) -> str:
+    """Return the address of the other end, without its port."""
+    address = (prefix.peer or "").rpartition(":")[0] or prefix.peer or ""
+    whole = address.startswith("[") and address.endswith("]")
+    return address[1:-1] if whole else address
 
 
 def _told_by_jetstream(quoted: str) -> list[Row]:

@@ -72,7 +72,8 @@ pub struct Event<'a> {
     pub conn: &'a str,
     /// Whether the row is an operation, which has a direction.
     pub directed: bool,
-    /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`, `CLAIM`, `STORED`, `STREAM`.
+    /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`, `CLAIM`, `STORED`, `STREAM`,
+    /// `LOGIN`, `DENIED`, `LINK`, `SERVER`.
     pub op: &'a [u8],
     /// The subject or pattern.
     pub subject: &'a [u8],

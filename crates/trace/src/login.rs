@@ -154,8 +154,8 @@ impl Logins {
         }
     }
 
-    /// Return once for each CONNECT that the client claims another user than the broker proved.
-    pub fn claim(&mut self, conn: u32, who: &Who) -> Option<Box<str>> {
+    /// Return once for each CONNECT that the broker accepted its user.
+    pub fn login(&mut self, conn: u32, who: &Who) -> Option<Accepted> {
         let login = self.by_conn.get_mut(&conn)?;
         if login.told || who.user.is_none() {
             return None;
@@ -165,9 +165,16 @@ impl Logins {
         let proven = [who.identity.as_deref(), who.user.as_deref()];
         let claimed = [&login.user, &login.nkey, &login.name];
         let mut texts = claimed.into_iter().flatten();
-        let other = texts.find(|text| !proven.contains(&Some(&*redact(text))))?;
-        Some(redact(other).into())
+        let other = texts.find(|text| !proven.contains(&Some(&*redact(text))));
+        let claimed = other.map(|text| redact(text).into());
+        Some(Accepted { claimed })
     }
+}
+
+/// A login that the broker accepted.
+pub struct Accepted {
+    /// Another user than the proven one that the client names.
+    pub claimed: Option<Box<str>>,
 }
 
 impl Login {

@@ -22,6 +22,8 @@ pub struct Line<'a> {
     pub time: Option<&'a [u8]>,
     /// The level, such as `TRC`.
     pub level: Option<&'a [u8]>,
+    /// The address of the other end.
+    pub peer: &'a [u8],
     /// The letter before `id`: `c`, `w`, `m`, `r`, `g` or `l`.
     pub kind: u8,
     /// The digits of the connection's number.
@@ -288,6 +290,7 @@ fn connection(text: &[u8]) -> Option<Line<'_>> {
         pid: None,
         time: None,
         level: None,
+        peer: &text[..peer],
         kind,
         number,
         client,

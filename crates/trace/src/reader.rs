@@ -48,7 +48,7 @@ pub struct Reader {
     pub(super) connections: Connections,
     pub(super) logins: Logins,
     pub(super) processes: Processes,
-    prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
+    pub(super) prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
     /// The process id as this log prints it, `[7] `, or nothing.
     pid: Vec<u8>,
     clock: Clock,
@@ -191,10 +191,7 @@ impl Reader {
             let starts = message.rest.starts_with(b"Starting nats-server");
             self.process(message.pid, position, starts);
             self.expire(time, position);
-            if starts {
-                self.prefixes.clear(); // of connections whose numbers come again
-                self.restart(position, time, message.pid, sink);
-            }
+            self.told(position, time, &message, sink);
             self.counts.server += u64::from(self.range.contains(&position));
             return Ok(());
         };
@@ -225,7 +222,7 @@ impl Reader {
         let time = self.time(found.time);
         let prefix = Arc::new(self.prefix(&found, direction, payload));
         if found.login.is_some() {
-            self.claim(position, time.ok().flatten(), &prefix, sink);
+            self.login(position, time.ok().flatten(), &prefix, &found, sink);
         }
         let at = plain.len() - found.rest.len() + if payload { 17 } else { 4 };
         if !coloured && own_form.is_some() {

@@ -29,6 +29,9 @@ _TITLES = {
     "slow_consumers": "Slow consumers (connections that read too slowly)",
     "spoofed": "Spoofed source",
     "claimed_users": "Clients that claim another user than the proven one",
+    "logins": "Logins",
+    "links": "Connections to other servers",
+    "servers": "What the servers said of themselves",
     "subscriptions": "Subscriptions",
     "coverage": "Traffic of each subscription",
     "fan_out": "Subscribers of each subject",
@@ -47,7 +50,7 @@ _TITLES = {
     "runs": "This run",
 }
 # The tables that are printed only on request: they say nothing about what is wrong.
-_LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
+_LONG = ("servers", "subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
 # The tables of a log without Microbus traffic, in the order in which they are printed. Of the
 # others those about Microbus are empty, and the flows tell what the rest would.
 _WITHOUT_MICROBUS = (
@@ -56,6 +59,9 @@ _WITHOUT_MICROBUS = (
     "refused",
     "slow_consumers",
     "claimed_users",
+    "logins",
+    "links",
+    "servers",
     "permission_usage",
     "violations",
     "at",

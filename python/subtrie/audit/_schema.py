@@ -33,7 +33,10 @@ TABLES_VERSION = 3
 #: answer of a stream that it stored a message: both are read of the payloads of JetStream's
 #: answers. A row CLAIM says that CONNECT names another user than the proven one: the one in
 #: ``subject``.
-#: ``size`` of an UNSUB is the number of messages that the subscription still waits for.
+#: A row LOGIN is the first line of a connection whose user the broker accepted, DENIED a login that
+#: it refused for the reason in ``queue``; ``subject`` is the address. LINK is a connection to the
+#: server ``subject`` that is ``up`` or ``down``, SERVER what a server says about itself, in
+#: ``queue``. ``size`` of an UNSUB is the number of messages that the subscription still waits for.
 #: A line that cannot be parsed has ``reason`` and ``_corrupt_record``.
 EVENTS: tuple[tuple[str, str], ...] = (
     ("server", "string"),
@@ -109,6 +112,24 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("who", "string"), ("claimed", "string"), ("count", "bigint")),
         *_SPAN,
         *_PROOF,
+    ),
+    "logins": (
+        *(("who", "string"), ("address", "string"), ("outcome", "string"), ("why", "string")),
+        ("count", "bigint"),
+        *_SPAN,
+        ("account", "string"),
+        *_PROOF,
+    ),
+    "links": (
+        *(("server", "string"), ("conn", "string"), ("kind", "string"), ("remote", "string")),
+        *(("address", "string"), ("account", "string")),
+        *(("start", "timestamp"), ("end", "timestamp")),
+    ),
+    "servers": (
+        ("server", "string"),
+        ("process", "string"),
+        ("event", "string"),
+        ("time", "timestamp"),
     ),
     "subscriptions": (
         *(("server", "string"), ("conn", "string"), ("sid", "string")),
@@ -203,6 +224,9 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "slow_consumers": ("who",),
     "spoofed": ("who", "claimed", "subject", *(name for name, _ in _PROOF)),
     "claimed_users": ("who", "claimed", *(name for name, _ in _PROOF)),
+    "logins": ("who", "address", "outcome", "why", "account", *(name for name, _ in _PROOF)),
+    "links": ("server", "conn", "start"),
+    "servers": ("server", "time", "event"),
     "subscriptions": ("server", "conn", "sid", "start"),
     "coverage": ("server", "pattern", "queue"),
     "fan_out": ("subject",),

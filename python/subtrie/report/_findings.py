@@ -160,6 +160,42 @@ _RULES = (
         _always("If it should do this, add the entry that subtrie acl usage proposes."),
     ),
     _FindingRule(
+        "logins",
+        ("who", "why"),
+        "count",
+        "address",
+        _always("warning"),
+        lambda row: f"The broker refused logins of {row['who'] or 'clients without a user'}",
+        "Its credentials are wrong or have expired, or a stranger tries some.",
+        _always("Compare its credentials with those of the broker; the example is its address."),
+        lambda row: row["outcome"] == "refused",
+    ),
+    _FindingRule(
+        "links",
+        ("server", "remote", "kind"),
+        None,
+        "address",
+        _always("note"),
+        lambda row: (
+            f"The {row['kind']} connection to {row['remote'] or 'another server'} ended"
+            + (f" at {time_text(row['end'])}" if row["end"] else "")
+        ),
+        "What is published for the other side meanwhile is lost, but for streams.",
+        _always(""),
+        lambda row: row["end"] is not None,
+    ),
+    _FindingRule(
+        "servers",
+        ("server", "event"),
+        None,
+        "process",
+        _always("note"),
+        lambda row: f"The server of the process {row['process']} said: {row['event']}",
+        "",
+        _always(""),
+        lambda row: row["event"] in ("lame duck", "reload"),
+    ),
+    _FindingRule(
         "slow_consumers",
         ("who",),
         "count",

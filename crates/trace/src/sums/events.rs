@@ -4,7 +4,7 @@ use arrow_schema::ArrowError;
 
 use super::entries::Message;
 use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
-use super::{ABOUT_CONNECTION, ABOUT_STREAM, DAMAGED, SUBSCRIPTION, VIOLATION};
+use super::{ABOUT_CONNECTION, ABOUT_SERVER, ABOUT_STREAM, DAMAGED, SUBSCRIPTION, VIOLATION};
 
 /// The columns of a table of events that are summed, or decide what a row is.
 pub struct Events {
@@ -70,7 +70,9 @@ impl Events {
             flags |= DAMAGED;
         }
         match self.op.get(row).unwrap_or_default() {
-            b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
+            b"START" => flags |= SUBSCRIPTION | ABOUT_SERVER,
+            b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" => flags |= SUBSCRIPTION,
+            b"LOGIN" | b"DENIED" | b"LINK" | b"SERVER" => flags |= ABOUT_SERVER,
             b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
             b"STREAM" | b"STORED" => flags |= ABOUT_STREAM,
             b"VIOLATION" => match self.refused.get(row) {

@@ -47,6 +47,8 @@ pub const ABOUT_CONNECTION: u16 = 128;
 pub const REQUEST: u16 = 256;
 /// A stream that stored a message, or the subjects that a stream stores.
 pub const ABOUT_STREAM: u16 = 512;
+/// A login, a link to another server, or what a server says about itself.
+pub const ABOUT_SERVER: u16 = 1024;
 
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;

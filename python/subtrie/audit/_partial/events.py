@@ -33,7 +33,7 @@ EVENT_COLUMNS = (
 )
 _SPAN = {"first": "time", "last": "time"}
 _HOP = {"taken": "deliveries"}
-_ABOUT_CONNECTION, _REFUSED_REPLY, _ABOUT_STREAM = 128, 32, 512
+_ABOUT_CONNECTION, _REFUSED_REPLY, _ABOUT_STREAM, _ABOUT_SERVER = 128, 32, 512, 1024
 #: What ``TrafficSums.add_events`` says of a row, the kind it becomes, and the columns of the event
 #: that have other names there.
 _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
@@ -49,9 +49,15 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (256, "request", {}),
     (_ABOUT_STREAM, "stream", {}),
     (_ABOUT_STREAM, "stored", {}),
+    (_ABOUT_SERVER, "login", _SPAN),
+    (_ABOUT_SERVER, "link", {}),
+    (_ABOUT_SERVER, "state", {}),
 )
-#: The operation of the rows of a kind, of those that share what is said of a row.
-_OPERATIONS = {"slow": "SLOW", "claim": "CLAIM", "stream": "STREAM", "stored": "STORED"}
+#: The operations of the rows of a kind, of those that share what is said of a row.
+_OPERATIONS = {
+    "slow": ("SLOW",), "claim": ("CLAIM",), "stream": ("STREAM",), "stored": ("STORED",),
+    "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
         rows = batch.select([name for name in batch.schema.names if name in needed])
         rows = rows.take(pa.array(at))
         if kind in _OPERATIONS:
-            rows = rows.filter(pc.equal(rows.column("op"), _OPERATIONS[kind]))
+            rows = rows.filter(pc.is_in(rows.column("op"), value_set=pa.array(_OPERATIONS[kind])))
             if not rows.num_rows:
                 continue
         table = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 4
+VERSION = 5
 
 _PROOF = ("identity_source", "user", "client")
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
@@ -33,6 +33,7 @@ DAY = 86_400_000_000
 _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 _REFUSED = ("identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
 _SPAN = ("count", "first", "last")
+_LOGIN = ("server", "account", "identity", *_PROOF, "subject", "op", "queue")
 
 
 class Kind(NamedTuple):
@@ -89,6 +90,15 @@ KINDS: dict[str, Kind] = {
     ),
     # a pattern whose messages a stream stores; ``queue`` is the stream
     "stream": Kind(("account", "queue", "subject"), ("account", "queue", "subject"), None),
+    # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
+    "login": Kind((*_LOGIN, *_SPAN), _LOGIN),
+    # one connection to another server (subject) that was made or closed (queue)
+    "link": Kind(
+        ("server", "conn", "account", "subject", "sid", "queue", "position", "time"),
+        bucketed_by="conn",
+    ),
+    # one thing that a server says about itself (queue; START has none)
+    "state": Kind(("server", "conn", "op", "queue", "position", "time"), bucketed_by="server"),
     # a stream that acknowledged to a connection that it stored a message
     "stored": Kind(("server", "conn", "queue"), ("server", "conn", "queue"), None),
     # a plane of accepted traffic, in the column ``subject``

@@ -98,10 +98,51 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         return _of(row["who"], lambda record: (record.message or "").startswith(SLOW_CONSUMER))
     if table == "claimed_users":
         return _of(row["who"], lambda record: record.op == "CONNECT")
+    if table in _OF_CONNECTIONS:
+        return _OF_CONNECTIONS[table](row)
     for name in _SUBJECTS:
         if row.get(name) is not None:
             return _of(row.get("who"), _on_subject(_subject_test(row[name])))
     raise ValueError(f"rows of {table} are not from single lines")
+
+
+def _of_login(row: dict[str, Any]) -> _Wanted:
+    """Return whether a line is a CONNECT from the address, or the refusal of a login."""
+
+    def test(record: LogRecord) -> bool:
+        if row["address"] not in (record.peer or ""):
+            return False
+        if row["outcome"] == "accepted":
+            return record.op == "CONNECT"
+        message = record.message or ""
+        return message.startswith(row["why"]) and (row["who"] or "") in message
+
+    return test
+
+
+def _of_link(row: dict[str, Any]) -> _Wanted:
+    def test(record: LogRecord) -> bool:
+        pid = "-" if record.pid is None else record.pid
+        same = f"{pid}/{record.kind}:{record.id}" == row["conn"]
+        return same and record.message is not None
+
+    return test
+
+
+def _of_server(row: dict[str, Any]) -> _Wanted:
+    begin = _SAID[row["event"]]
+    return lambda record: record.kind is None and (record.message or "").startswith(begin)
+
+
+#: The beginnings of what servers say of themselves.
+_SAID = {
+    "start": "Starting nats-server", "ready": "Server is ready",
+    "reload": "Reloaded server configuration", "lame duck": "Entering lame duck mode",
+    "stop": "Initiating Shutdown",
+}  # fmt: skip
+_OF_CONNECTIONS: dict[str, Callable[[dict[str, Any]], _Wanted]] = {
+    "logins": _of_login, "links": _of_link, "servers": _of_server,
+}  # fmt: skip
 
 
 def _of(who: str | None, is_wanted: _Wanted) -> _Wanted:

@@ -34,6 +34,7 @@ def verdict(result: Run) -> str:
     )
     refused, unparseable = _sum(result, "refused", "count"), result.summary["unparseable_lines"]
     slow = _sum(result, "slow_consumers", "count")
+    denied = sum(row["count"] for row in _rows(result, "logins") if row["outcome"] == "refused")
     claims = _sum(result, "claimed_users", "count")
     attempts = f" ({spoofed - accepted:,} spoofed)" if spoofed > accepted else ""
     counts = (
@@ -44,6 +45,7 @@ def verdict(result: Run) -> str:
         (_sum(result, "malformed", "count"), "malformed"),
         (claimed, "accepted under another name than the client's own"),
         (refused, f"refused{attempts}"),
+        (denied, "refused login" if denied == 1 else "refused logins"),
         (slow, "slow consumer" if slow == 1 else "slow consumers"),
         (unparseable, "unparseable"),
     )

@@ -16,6 +16,7 @@ from .._schema import TABLE_KEYS, arrow_schema
 from .answer_sums import answer_sums
 from .bucket import Bucket, Subjects
 from .by_subject import HOTTEST, explained, most_published, outside_rows, outside_tables
+from .connections import links, logins, servers
 from .context import subscription_table
 from .edges import edge_rows
 from .rows import Rows, rows
@@ -329,6 +330,9 @@ _MADE: dict[tuple[str, ...], Callable[[Bucket], Iterable[Rows]]] = {
     ("slow_consumers",): _slow_consumers,
     ("spoofed", "cross_plane"): _identities,
     ("claimed_users",): _claimed_users,
+    ("logins",): logins,
+    ("links",): links,
+    ("servers",): servers,
     ("coverage",): _coverage,
     ("fan_out",): _fan_out,
     ("hot_subjects",): _hot_subjects,

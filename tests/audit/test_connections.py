@@ -1,0 +1,146 @@
+"""Logins, links between servers, and what servers say of themselves, in the audit of a log."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.errors import Error
+from test_trace_reference import compare
+
+from patience import wait_until
+from servers import serving
+from subtrie.audit import audit, verdict
+from subtrie.audit._results.row_lines import key_text, row_lines
+from subtrie.audit._schema import TABLE_KEYS
+from subtrie.report._findings import all_findings
+
+HUB = """
+debug: true
+trace: true
+leafnodes { host: "127.0.0.1", port: -1 }
+authorization { users: [ { user: web, password: web }, { user: leaf, password: leaf } ] }
+"""
+EDGE = 'debug: true\nleafnodes { remotes: [ { url: "nats://leaf:leaf@%s" } ] }'
+
+
+async def _logins(url: str) -> None:
+    """Sign in twice, and fail to do so three times."""
+    for user, password in (
+        ("web", "web"),
+        ("web", "no"),
+        ("web", "no"),
+        ("eve", "no"),
+        ("web", "web"),
+    ):
+        try:
+            how: dict[str, Any] = {"allow_reconnect": False, "error_cb": _quiet, "name": "prog"}
+            client = await nats.connect(url, user=user, password=password, **how)
+        except Error:
+            continue
+        await client.publish("a", b"1")
+        await client.flush()
+        await client.close()
+
+
+async def _quiet(error: Exception) -> None:
+    """Errors are what the log is about."""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of a server to which clients came and a leaf node, which went again."""
+    folder = tmp_path_factory.mktemp("hub")
+    with serving(folder, HUB) as url:
+        path = folder / "server.log"
+        listening = re.search(r"for leafnode connections on (\S+)", path.read_text())
+        assert listening is not None
+        edge = tmp_path_factory.mktemp("edge")
+        with serving(edge, EDGE % listening[1]):
+            wait_until(lambda: "Leafnode connection created" in path.read_text())
+            asyncio.run(_logins(url))
+        wait_until(lambda: "Leafnode connection closed" in path.read_text())
+    return path
+
+
+def test_logins_links_and_servers_of_a_running_system(log):
+    """Five logins, a leaf node and a stop were nowhere."""
+    with audit([str(log)]) as run:
+        logins = [
+            (row["who"], row["address"], row["outcome"], row["why"], row["count"])
+            for row in run.rows("logins")
+        ]
+        links = list(run.rows("links"))
+        events = [row["event"] for row in run.rows("servers")]
+        told, found = verdict(run), all_findings(run)
+        for table, lines in (("logins", 1), ("links", 3), ("servers", 1)):
+            for row in run.rows(table):
+                keys = [key_text(row[name]) for name in TABLE_KEYS[table]]
+                assert len(list(row_lines(run, table, keys, [str(log)]))) >= lines, row
+    why = "authentication error"
+    assert sorted(logins, key=str) == [
+        ("eve", "127.0.0.1", "refused", why, 1),
+        ("web", "127.0.0.1", "accepted", None, 2),
+        ("web", "127.0.0.1", "refused", why, 2),
+    ]
+    [link] = links
+    assert (link["kind"], link["address"]) == ("leaf", "127.0.0.1")
+    assert link["remote"].startswith("N")  # the edge has no other name than its id
+    assert link["start"] < link["end"]
+    assert events == ["start", "ready", "stop"]
+    assert "3 refused logins" in told
+    messages = {each.message: each for each in found}
+    refused = messages["The broker refused logins of web"]
+    assert (refused.level, refused.count, refused.witness) == ("warning", 2, "127.0.0.1")
+    assert any(each.startswith("The leaf connection to N") for each in messages)
+
+
+LINES = """Starting nats-server
+Server is ready
+127.0.0.1:6222 - rid:9 - Route connection created
+10.1.2.3:7522 - gid:10 - Processing inbound gateway connection
+10.1.2.3:7522 - gid:10 - Inbound gateway connection from "B" (NABC) registered
+[::1]:4222 - lid:11 - Leafnode connection created for account: $G
+[::1]:4222 - lid:11 - "$G/user:x" - Leafnode connection closed: Client Closed - Remote: edge
+127.0.0.1:50 - lid:12 - authentication error - User "le\\"af"
+127.0.0.1:51 - cid:13 - Authentication Timeout
+127.0.0.1:52 - cid:14 - authentication error - Nkey "UAB"
+127.0.0.1:52 - cid:14 - maximum connections exceeded
+10.1.2.3:7522 - gid:10 - Gateway connection closed: Client Closed
+127.0.0.1:6222 - rid:8 - Router connection closed: Client Closed
+Reloaded server configuration
+Entering lame duck mode, stop accepting new clients
+Initiating Shutdown...
+"""
+
+
+def test_what_servers_write_about_connections(tmp_path):
+    front = "[7] 2026/11/21 08:00:{:02}.000000 [INF] "
+    lines = [front.format(at) + line for at, line in enumerate(LINES.splitlines())]
+    data = "\n".join([*lines, ""]).encode()
+    compare(data)
+    path = tmp_path / "trace.log"
+    path.write_bytes(data)
+    with audit([str(path)]) as run:
+        links = [
+            (row["conn"], row["remote"], row["address"], row["start"] is None, row["end"] is None)
+            for row in run.rows("links")
+        ]
+        assert sorted(links) == [
+            ("7/gateway:10", "B", "10.1.2.3", False, False),
+            ("7/leaf:11", "edge", "::1", False, False),
+            ("7/route:8", None, "127.0.0.1", True, False),
+            ("7/route:9", None, "127.0.0.1", False, True),
+        ]
+        denied = [(row["who"], row["why"]) for row in run.rows("logins")]
+        assert sorted(denied, key=str) == [
+            ('UAB', "authentication error"), ('le"af', "authentication error"),
+            (None, "Authentication Timeout"), (None, "maximum connections exceeded"),
+        ]  # fmt: skip
+        events = [row["event"] for row in run.rows("servers")]
+        assert events == ["start", "ready", "reload", "lame duck", "stop"]
+        assert run.summary["server"] == len(LINES.splitlines())
