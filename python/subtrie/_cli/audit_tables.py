@@ -74,7 +74,8 @@ _WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
 _CLOSE = 10
 #: Words for headings that are too long for a column.
 _SHORT = {
-    "accepted": "taken", "claimed": "as", "client": "app", "covered_by": "in", "decided": "by it",
+    "account": "acct", "accepted": "taken", "address": "from", "outcome": "so", "remote": "to",
+    "claimed": "as", "client": "app", "covered_by": "in", "decided": "by it",
     "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
     "errors": "bad", "finding": "what", "forwarded": "on", "home_plane": "home",
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
