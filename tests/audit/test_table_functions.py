@@ -41,7 +41,7 @@ def test_a_table_function_returns_the_rows_of_the_audit(events, expected, name) 
     assert columns == list(TABLE_COLUMNS[name])
     rows = sorted(repr(row) for row in found.toArrow().to_pylist())
     assert rows == expected[name]
-    if name not in ("refused", "cross_plane", "claimed_users"):
+    if name not in ("refused", "cross_plane", "claimed_users", "logins", "links", "servers"):
         assert rows
 
 
