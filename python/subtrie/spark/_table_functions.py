@@ -104,45 +104,6 @@ def refused(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     return _table(events, "refused", planes)
 
 
-def logins(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
-    """Return the logins of each user from each address, accepted and refused.
-
-    Args:
-        events: A table with the columns ``EVENTS``.
-        planes: The planes to audit. Without them they are detected from the traffic.
-
-    Raises:
-        ValueError: The table lacks a column of ``EVENTS``.
-    """
-    return _table(events, "logins", planes)
-
-
-def links(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
-    """Return the connections to other servers, and when each was up.
-
-    Args:
-        events: A table with the columns ``EVENTS``.
-        planes: The planes to audit. Without them they are detected from the traffic.
-
-    Raises:
-        ValueError: The table lacks a column of ``EVENTS``.
-    """
-    return _table(events, "links", planes)
-
-
-def servers(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
-    """Return what servers said of themselves: starts, reloads, stops.
-
-    Args:
-        events: A table with the columns ``EVENTS``.
-        planes: The planes to audit. Without them they are detected from the traffic.
-
-    Raises:
-        ValueError: The table lacks a column of ``EVENTS``.
-    """
-    return _table(events, "servers", planes)
-
-
 def slow_consumers(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     """Return the clients that read more slowly than the server sent to them.
 
