@@ -180,7 +180,7 @@ _RULES = (
             f"The {row['kind']} connection to {row['remote'] or 'another server'} ended"
             + (f" at {time_text(row['end'])}" if row["end"] else "")
         ),
-        "What is published for the other side meanwhile is lost, but for streams.",
+        "What is published for the other side meanwhile is lost, unless a stream stores it.",
         _always(""),
         lambda row: row["end"] is not None,
     ),
