@@ -47,6 +47,44 @@ impl Masks {
     }
 }
 
+/// The second numbers of pairs that [`Kernel::filter_pairs`] passes: of one kind, which their lowest two
+/// bits tell, and with a low half that is one of two, or in a range.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    pub either: u32,
+    pub or: u32,
+    pub first: u32,
+    /// How many from `first` on.
+    pub many: u32,
+}
+
+impl Wanted {
+    /// The kind of a number that can pass: its lowest two bits.
+    pub const KIND: u64 = 1;
+
+    /// Whether the low half of a number is wanted.
+    #[inline(always)]
+    #[allow(clippy::needless_bitwise_bool)] // without a branch, as none can be predicted
+    #[allow(clippy::cast_possible_truncation)] // the low half
+    pub const fn includes(self, number: u64) -> bool {
+        let low = number as u32;
+        (low == self.either) | (low == self.or) | (low.wrapping_sub(self.first) < self.many)
+    }
+}
+
+/// What [`Kernel::filter_pairs`] finds.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Filtered {
+    /// The numbers that pass, and others behind them.
+    pub passed: [u64; 8],
+    /// How many pass.
+    pub count: usize,
+    /// The number of pairs with the key whose number is of the kind that can pass.
+    pub of_kind: usize,
+    /// The other pairs with the key: the higher one of two bits a pair, the first pair lowest.
+    pub others: u8,
+}
+
 /// Positions that are expanded at a time.
 pub(crate) const EXPANDED: usize = 32;
 
@@ -62,11 +100,43 @@ pub(crate) trait Kernel: Copy {
         None
     }
 
-    /// The count of pairs whose first number is below `bound`; 0 counts as above all.
+    /// `length` bytes of a text from `start` on, up to sixteen, as two words, the first byte lowest,
+    /// with zeros behind; `None` without an instruction that reads exactly these.
     #[inline(always)]
-    fn count_below(self, pairs: &[[u64; 2]; 4], bound: u64) -> usize {
-        let below = |pair: &[u64; 2]| pair[0].wrapping_sub(1) < bound.wrapping_sub(1);
-        pairs.iter().map(|pair| usize::from(below(pair))).sum()
+    fn up_to_sixteen(self, _text: &[u8], _start: usize, _length: usize) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// Whether [`Kernel::select`] is one instruction.
+    const SELECTS: bool = false;
+
+    /// The index of the set bit that has so many others below it, up to 63; 64 if there is none.
+    #[inline(always)]
+    fn select(self, bits: u64, below: usize) -> usize {
+        let mut bits = bits;
+        for _ in 0..below {
+            bits &= bits.wrapping_sub(1);
+        }
+        bits.trailing_zeros() as usize
+    }
+
+    /// Which of four pairs have `key` as their first number, and which of these have a second number
+    /// that is wanted.
+    #[inline(always)]
+    fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {
+        let mut filtered = Filtered::default();
+        for (&[found, number], bit) in pairs.iter().zip([2, 8, 32, 128]) {
+            let equal = found == key;
+            let kind = equal & (number & 3 == Wanted::KIND);
+            let passes = kind & wanted.includes(number);
+            if let Some(place) = filtered.passed.get_mut(filtered.count) {
+                *place = number;
+            }
+            filtered.count += usize::from(passes);
+            filtered.of_kind += usize::from(kind);
+            filtered.others |= if equal & !kind { bit } else { 0 };
+        }
+        filtered
     }
 
     /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
