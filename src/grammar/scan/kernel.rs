@@ -75,7 +75,7 @@ impl Wanted {
 /// What [`Kernel::filter_pairs`] finds.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Filtered {
-    /// The numbers that pass, and others behind them.
+    /// The numbers that pass, and others behind them; the first is 0 if none passes.
     pub passed: [u64; 8],
     /// How many pass.
     pub count: usize,
@@ -124,22 +124,15 @@ pub(crate) trait Kernel: Copy {
     /// that is wanted.
     #[inline(always)]
     fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {
-        let mut filtered = Filtered::default();
-        for (&[found, number], bit) in pairs.iter().zip([2, 8, 32, 128]) {
-            let equal = found == key;
-            let kind = equal & (number & 3 == Wanted::KIND);
-            let passes = kind & wanted.includes(number);
-            if let Some(place) = filtered.passed.get_mut(filtered.count) {
-                *place = number;
-            }
-            filtered.count += usize::from(passes);
-            filtered.of_kind += usize::from(kind);
-            filtered.others |= if equal & !kind { bit } else { 0 };
+        let mut equal = 0;
+        for (&[found, _], bit) in pairs.iter().zip([2, 8, 32, 128]) {
+            equal |= if found == key { bit } else { 0 };
         }
-        filtered
+        filter_many(pairs, equal, wanted)
     }
 
-    /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
+    /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last
+    /// one, and those after the first [`EXPANDED`], have no meaning.
     #[inline(always)]
     fn expand(self, _bits: u64, _start: u16) -> Option<[u16; EXPANDED]> {
         None
@@ -192,6 +185,27 @@ pub(crate) trait Kernel: Copy {
         }
         self.sixteen::<PATTERN, SERVER>(&padded)
     }
+}
+
+/// As [`Kernel::filter_pairs`], by the pairs that have the key, as [`Filtered::others`].
+#[inline]
+pub(super) fn filter_many(pairs: &[[u64; 2]; 4], mut equal: u8, wanted: Wanted) -> Filtered {
+    let mut filtered = Filtered::default();
+    while equal != 0 {
+        let number = pairs[equal.trailing_zeros() as usize / 2 % 4][1];
+        let lowest = equal & equal.wrapping_neg();
+        equal ^= lowest;
+        if number & 3 != Wanted::KIND {
+            filtered.others |= lowest;
+            continue;
+        }
+        filtered.of_kind += 1;
+        if wanted.includes(number) {
+            filtered.passed[filtered.count % 8] = number;
+            filtered.count += 1;
+        }
+    }
+    filtered
 }
 
 /// Both halves of a block; `HALF` is half of `WHOLE`.

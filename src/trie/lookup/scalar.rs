@@ -207,6 +207,9 @@ impl<V: View, T: Spans> Lookup<'_, '_, V, T> {
             }
         }
         self.passed = (self.passed + filtered.count).min(ROOM);
+        // If none passed, that at address 0, which is near.
+        let first = LeafEntry(filtered.passed[0]);
+        prefetch_pattern(self.view.pattern(first.pattern()));
     }
 }
 
