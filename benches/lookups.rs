@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use subtrie::trie::Scratch;
+use subtrie::raw::Scratch;
 use workload_files::{ORDERS, Workload};
 
 /// The bench `core` measures larger sizes; `make bench-peers` records its rows.

@@ -3,6 +3,7 @@
 //! - [`grammar`]: validation and matching of subjects and patterns, validation of names.
 //! - [`trie`]: an index of subscriptions by pattern.
 //! - [`microbus`]: encoding and decoding of Microbus addresses.
+//! - [`raw`]: the index without values, for bindings; outside of semantic versioning.
 //! - [`error`]: the error type, and the reasons of all errors.
 //!
 //! # Examples
@@ -29,7 +30,7 @@ pub mod trie;
 
 pub use error::{Error, ErrorKind};
 pub use grammar::{Bounds, Dialect};
-pub use trie::{Matches, SubjectTrie, Subscription};
+pub use trie::{Matches, SubjectTrie, Subscription, raw};
 
 /// The examples of the page about the crate, run as tests.
 #[cfg(doctest)]

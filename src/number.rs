@@ -5,7 +5,7 @@
 /// # Panics
 ///
 /// There are 2^32 - 1 positions or more. The caller checks for room before it adds positions, and
-/// answers with an error ([`Index::has_room`](crate::trie::Index::has_room),
+/// answers with an error ([`Index::has_room`](crate::trie::raw::Index::has_room),
 /// [`Bounds::longest_text`](crate::grammar::Bounds)): a saturated number would name another position.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // compared

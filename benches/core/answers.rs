@@ -1,6 +1,6 @@
 //! A checksum of many answers, the same in every language, so that answers are compared before times.
 
-use subtrie::trie::{Index, Scratch};
+use subtrie::raw::{Index, Scratch};
 
 /// Subjects of each order that are compared.
 const COMPARED: usize = 10_000;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use subtrie::grammar::Dialect;
-use subtrie::trie::Index;
+use subtrie::raw::Index;
 
 /// The orders of subjects.
 pub const ORDERS: [&str; 3] = ["hot", "zipf", "uniform"];

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use serde_json::json;
-use subtrie::trie::{Image, as_words};
+use subtrie::raw::{Image, as_words};
 
 use super::WHO;
 use super::clock::nanoseconds;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{BatchMatches, Index, LookupTarget, Scratch};
+use subtrie::raw::{BatchMatches, Index, LookupTarget, Scratch};
 
 use super::answers::checksum;
 use super::clock::{Spread, corrected, cost};

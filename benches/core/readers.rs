@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{Index, Scratch};
+use subtrie::raw::{Index, Scratch};
 
 use super::clock::{Spread, corrected, cost};
 use super::files::{Workload, insert};

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use subtrie::trie::{Index, Scratch};
+use subtrie::raw::{Index, Scratch};
 
 use super::answers::checksum;
 use super::clock::nanoseconds;

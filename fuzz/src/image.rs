@@ -1,7 +1,7 @@
 //! Images of an index: no bytes do worse than an error or a wrong answer, within a bound of work.
 
 use subtrie::grammar::{Bounds, Dialect, Form, check};
-use subtrie::trie::{Image, Index, LookupTarget, Scratch, as_words};
+use subtrie::raw::{Image, Index, LookupTarget, Scratch, as_words};
 
 /// Words of the header; the last two are the sums of the content and of the header.
 const HEADER: usize = 32;

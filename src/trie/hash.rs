@@ -114,12 +114,11 @@ impl TokenHasher {
         let other = self.second.wrapping_add((length as u64).wrapping_mul(REST));
         if length <= 16 {
             // Both halves, with zeros behind the token: no branch on the length.
-            let [low, high] = match kernel.up_to_sixteen(text, start, length) {
-                Some(halves) => halves,
-                None => {
-                    let (halves, masks) = (loaded(text, start), MASKS[length]);
-                    [halves[0] & masks[0], halves[1] & masks[1]]
-                }
+            let [low, high] = if let Some(halves) = kernel.up_to_sixteen(text, start, length) {
+                halves
+            } else {
+                let (halves, masks) = (loaded(text, start), MASKS[length]);
+                [halves[0] & masks[0], halves[1] & masks[1]]
             };
             return folded_multiply(low ^ salt, high ^ other);
         }

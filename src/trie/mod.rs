@@ -31,6 +31,7 @@ mod node;
 mod pattern;
 mod prefetch;
 mod prefix;
+pub mod raw;
 mod storage;
 mod subject_trie;
 mod subscription;
@@ -38,21 +39,7 @@ mod update;
 mod view;
 mod words;
 
+pub use display::Stats;
 pub use matches::Matches;
 pub use subject_trie::SubjectTrie;
 pub use subscription::Subscription;
-
-// For the bindings, the tests and the benches of this repository; not part of the public interface.
-#[doc(hidden)]
-pub use self::{
-    address::Slot,
-    display::Stats,
-    image::{Image, ImageHeader, ImageSubscription, as_words},
-    index::Index,
-    index::queue_groups::{Groups, check_queue},
-    lookup::Scratch,
-    lookup::batch::BatchMatches,
-    lookup_target::{Explainer, LookupTarget},
-    prefix::explain::Explanation,
-    storage::subscriptions::SubscriptionRef,
-};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use subtrie::error::Error;
 use subtrie::grammar::{Bounds, Dialect, Form, check, covers, matches, overlaps};
-use subtrie::trie::check_queue;
+use subtrie::raw::check_queue;
 
 const UNBOUNDED: Bounds = Bounds {
     max_tokens: usize::MAX,

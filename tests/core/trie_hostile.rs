@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use subtrie::grammar::{Dialect, covers, matches, overlaps};
-use subtrie::trie::{Index, Scratch};
+use subtrie::raw::{Index, Scratch};
 
 fn index_of(patterns: &[String]) -> Index {
     let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());

@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use subtrie::grammar::{Dialect, matches};
-use subtrie::trie::{Image, Index, LookupTarget, Scratch, SubscriptionRef, as_words};
+use subtrie::raw::{Image, Index, LookupTarget, Scratch, SubscriptionRef, as_words};
 
 /// Words of the header.
 const HEADER: usize = 32;

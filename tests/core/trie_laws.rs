@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 use subtrie::grammar::{Dialect, covers, matches, overlaps};
-use subtrie::trie::{Index, Scratch, SubjectTrie, SubscriptionRef};
+use subtrie::raw::{Index, Scratch, SubscriptionRef};
+use subtrie::trie::SubjectTrie;
 
 fn strict() -> Index {
     Index::new(Dialect::Strict, Dialect::Strict.bounds())

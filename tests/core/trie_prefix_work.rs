@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Image, Index, LookupTarget, Scratch, SubjectTrie, as_words};
+use subtrie::raw::{Image, Index, LookupTarget, Scratch, as_words};
+use subtrie::trie::SubjectTrie;
 
 use crate::allocations;
 
@@ -132,7 +133,7 @@ fn many_explanations_cost_a_logarithm_each_and_equal_single_ones() {
         }
         for limit in [1, 3, 40] {
             let expected = index.explain(&subject, limit, &mut scratch).unwrap();
-            let rows = |nearest: &[(subtrie::trie::SubscriptionRef, usize)]| -> Vec<(u64, usize)> {
+            let rows = |nearest: &[(subtrie::raw::SubscriptionRef, usize)]| -> Vec<(u64, usize)> {
                 nearest
                     .iter()
                     .map(|(one, token)| (one.id, *token))

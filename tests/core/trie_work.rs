@@ -10,7 +10,7 @@
 )]
 
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Index, Scratch};
+use subtrie::raw::{Index, Scratch};
 
 /// `SplitMix64`, so that the rows are the same everywhere.
 struct Random(u64);

@@ -8,7 +8,7 @@ use std::thread;
 use arrow_buffer::{BooleanBuffer, Buffer};
 
 use super::Column;
-use subtrie::trie::{BatchMatches, Index, LookupTarget, Scratch};
+use subtrie::raw::{BatchMatches, Index, LookupTarget, Scratch};
 
 /// An index that a batch is matched against, a chunk at a time, so that changes can be made between
 /// two chunks.
@@ -107,7 +107,7 @@ const CHUNK: usize = 256;
 /// use arrow_array::{Array, StringArray};
 /// use subtrie_columns::{Column, match_columns};
 /// use subtrie::grammar::Dialect;
-/// use subtrie::trie::Index;
+/// use subtrie::raw::Index;
 ///
 /// let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
 /// index.insert("orders.>", None)?;

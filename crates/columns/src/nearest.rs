@@ -4,7 +4,7 @@ use std::str;
 
 use super::Column;
 use super::matches::{BatchError, LookupSource};
-use subtrie::trie::Scratch;
+use subtrie::raw::Scratch;
 
 /// The nearest pattern of each row, and the first token that differs; -1 if there is none.
 #[derive(Debug, Default, PartialEq, Eq)]

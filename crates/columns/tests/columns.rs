@@ -14,7 +14,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Index, LookupTarget, Scratch};
+use subtrie::raw::{Index, LookupTarget, Scratch};
 use subtrie_columns::{
     BatchError, Column, LookupSource, Offsets, Text, decode_columns, decoded_fields, match_columns,
     nearest_columns,

@@ -10,8 +10,8 @@
 #![allow(clippy::inline_always)]
 
 use std::arch::x86_64::{
-    __m512i, _bzhi_u32, _mm_extract_epi64, _mm_maskz_loadu_epi8, _mm512_add_epi16,
-    _mm512_and_si512, _mm512_castsi512_si256, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask,
+    __m512i, _mm_extract_epi64, _mm_maskz_loadu_epi8, _mm512_add_epi16, _mm512_and_si512,
+    _mm512_castsi512_si256, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask,
     _mm512_cmplt_epi8_mask, _mm512_cmplt_epu64_mask, _mm512_cmpneq_epi8_mask, _mm512_cvtepu8_epi16,
     _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_maskz_compress_epi8,
     _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_set1_epi8,
@@ -123,12 +123,13 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // sixteen bits
     fn up_to_sixteen(self, text: &[u8], start: usize, length: usize) -> Option<[u64; 2]> {
         let part = text.get(start..start.wrapping_add(length))?;
         // SAFETY: a value of this type exists, so the processor has these instructions; only the
         // bytes of the slice are read, as many as the mask has bits.
         let bytes = unsafe {
-            let within = _bzhi_u32(0xffff, length.min(16) as u32) as u16;
+            let within = lowest_bits(length.min(16)) as u16;
             let bytes = _mm_maskz_loadu_epi8(within, part.as_ptr().cast());
             [_mm_extract_epi64::<0>(bytes), _mm_extract_epi64::<1>(bytes)]
         };
@@ -154,17 +155,18 @@ impl Kernel for Avx512 {
             let keys = _mm512_set1_epi64(key.cast_signed());
             let equal = (_mm512_cmpeq_epi64_mask(all, keys) & 0b0101_0101) << 1;
             let kind = _mm512_and_si512(all, splat(3));
-            let kind = _mm512_cmpeq_epi64_mask(kind, splat(Wanted::KIND as u32)) & equal;
+            let kind = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(Wanted::KIND.cast_signed()))
+                & equal;
             let low = _mm512_and_si512(all, splat(u32::MAX));
             let from_first = _mm512_sub_epi64(low, splat(wanted.first));
-            let passes = kind
+            let passing = kind
                 & (_mm512_cmpeq_epi64_mask(low, splat(wanted.either))
                     | _mm512_cmpeq_epi64_mask(low, splat(wanted.or))
                     | _mm512_cmplt_epu64_mask(from_first, splat(wanted.many)));
-            let passed = _mm512_maskz_compress_epi64(passes, all);
+            let numbers = _mm512_maskz_compress_epi64(passing, all);
             Filtered {
-                passed: std::mem::transmute::<__m512i, [u64; 8]>(passed),
-                count: passes.count_ones() as usize,
+                passed: std::mem::transmute::<__m512i, [u64; 8]>(numbers),
+                count: passing.count_ones() as usize,
                 of_kind: kind.count_ones() as usize,
                 others: equal & !kind,
             }

@@ -30,7 +30,7 @@ pub struct Groups {
 ///
 /// ```
 /// use subtrie::grammar::Dialect;
-/// use subtrie::trie::check_queue;
+/// use subtrie::raw::check_queue;
 ///
 /// assert!(check_queue("q.*", Dialect::Server).is_ok());
 /// assert_eq!(check_queue("q.*", Dialect::Strict).unwrap_err().reason(), "queue-wildcard");

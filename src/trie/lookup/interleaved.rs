@@ -136,7 +136,7 @@ mod tests {
     use super::super::match_into;
     use super::match_batch;
     use crate::grammar::Dialect;
-    use crate::trie::{BatchMatches, Image, Index, Scratch, as_words};
+    use crate::trie::raw::{BatchMatches, Image, Index, Scratch, as_words};
     use proptest::prelude::*;
 
     proptest! {

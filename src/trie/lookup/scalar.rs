@@ -217,7 +217,7 @@ impl<V: View, T: Spans> Lookup<'_, '_, V, T> {
 mod tests {
     use super::ROOM;
     use crate::grammar::Dialect;
-    use crate::trie::{Index, Scratch};
+    use crate::trie::raw::{Index, Scratch};
 
     /// Matches without room here are found by the other walk.
     #[test]

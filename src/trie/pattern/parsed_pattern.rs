@@ -100,9 +100,10 @@ impl ParsedPattern {
 
     /// The entry of the pattern in a leaf.
     pub fn leaf_entry(&mut self, hasher: &TokenHasher, pattern: BlockAddr) -> LeafEntry {
-        let last = match self.tail {
-            true => None,
-            false => self.literal_span(self.count - 1),
+        let last = if self.tail {
+            None
+        } else {
+            self.literal_span(self.count - 1)
         };
         let (text, fingerprint) = (&self.text, &mut self.fingerprint);
         let fingerprint =

@@ -17,7 +17,7 @@ use crate::trie::address::Slot;
 /// A subscription as a lookup finds it: its id, and the slot of its record at that time.
 ///
 /// The id is never given again, so a kept reference never names another subscription. Any removal
-/// may move the slot; therefore [`Index`](crate::trie::Index) compares the id on every use and
+/// may move the slot; therefore [`Index`](crate::trie::raw::Index) compares the id on every use and
 /// searches by id if the record has moved. References order by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubscriptionRef {

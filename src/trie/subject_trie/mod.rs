@@ -5,6 +5,7 @@ mod lookups;
 
 use std::fmt;
 
+use super::display::Stats;
 use super::index::Index;
 use super::storage::subscriptions::SubscriptionRef;
 use super::subscription::{Subscription, TrieId};
@@ -300,6 +301,25 @@ impl<T> SubjectTrie<T> {
     #[must_use]
     pub const fn len(&self) -> usize {
         self.index.len()
+    }
+
+    /// Counts of subscriptions, patterns and nodes, and an estimate of the memory without values. Cost: all
+    /// patterns are read, and sorted first if no query by pattern has done so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// trie.insert("orders.>", 2)?;
+    /// let stats = trie.stats();
+    /// assert_eq!((stats.subscriptions, stats.patterns), (2, 1));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.index.stats()
     }
 
     /// Whether there are no subscriptions.

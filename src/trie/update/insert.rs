@@ -156,7 +156,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use crate::grammar::Dialect;
-    use crate::trie::{Index, Scratch};
+    use crate::trie::raw::{Index, Scratch};
 
     fn with_three() -> Index {
         let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());

@@ -282,7 +282,7 @@ pub(super) fn have_different_tokens(patterns: &[ParsedPattern]) -> bool {
 mod tests {
     use crate::grammar::Dialect;
     use crate::grammar::scan::Baseline;
-    use crate::trie::{Index, Scratch};
+    use crate::trie::raw::{Index, Scratch};
 
     /// Tokens of sixteen bytes that all have the folded hash 0 at position 0, under a key that is
     /// known: their first half cancels the salt.

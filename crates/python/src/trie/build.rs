@@ -11,7 +11,7 @@ use super::subscription::{Subscription, exact_text};
 use crate::args::{field_text, text};
 use crate::errors::{ErrorClass, exception};
 use subtrie::grammar::{self, Bounds, Dialect, Form};
-use subtrie::trie::{Index, SubscriptionRef, check_queue};
+use subtrie::raw::{Index, SubscriptionRef, check_queue};
 
 /// A row of a pickle: subscription if its handle was made, pattern, value, queue, id, turn.
 type Pickled<'py> = (

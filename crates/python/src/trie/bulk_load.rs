@@ -19,7 +19,7 @@ use crate::arrow::arrow_columns;
 use crate::errors::{ErrorClass, exception, type_error};
 use subtrie::error::Error;
 use subtrie::grammar::{self, Form};
-use subtrie::trie::check_queue;
+use subtrie::raw::check_queue;
 use subtrie_columns::{Column, Text};
 
 /// Texts as they were given: Python objects, or Arrow memory.

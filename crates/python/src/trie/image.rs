@@ -9,7 +9,7 @@ use crate::buffer::Bytes;
 use crate::errors::{ErrorClass, exception_about};
 use subtrie::error::Error;
 use subtrie::grammar::{BoundsOverride, Dialect};
-use subtrie::trie::{Image, ImageHeader, Index, SubscriptionRef, as_words};
+use subtrie::raw::{Image, ImageHeader, Index, SubscriptionRef, as_words};
 
 /// The values of the subscriptions of an image.
 pub struct ImageValues {

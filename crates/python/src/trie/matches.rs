@@ -19,7 +19,7 @@ use super::subject_trie::SubjectTrie;
 use crate::args::Threads;
 use crate::arrow::{columns, export, export_schema, row_index, view};
 use crate::display::shown;
-use subtrie::trie::LookupTarget;
+use subtrie::raw::LookupTarget;
 use subtrie_columns::{BatchError, LookupSource, Offsets as Counts, match_columns};
 
 /// The subscriptions that many subjects match: ids, row after row.

@@ -22,7 +22,7 @@ use super::subscription::Subscription;
 use crate::args::{Limit, Threads, bound, dialect};
 use crate::display::shown;
 use crate::errors::{ErrorClass, exception, type_error};
-use subtrie::trie::{Index, Scratch, SubscriptionRef};
+use subtrie::raw::{Index, Scratch, SubscriptionRef};
 
 #[pymethods]
 impl SubjectTrie {

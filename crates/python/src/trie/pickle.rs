@@ -9,7 +9,7 @@ use super::state::value_in;
 use super::subject_trie::SubjectTrie;
 use super::subscription::Subscription;
 use std::sync::atomic::Ordering;
-use subtrie::trie::SubscriptionRef;
+use subtrie::raw::SubscriptionRef;
 
 /// The handle if it is made, pattern, value, queue, id, turn.
 type Row = (

@@ -15,7 +15,7 @@ use super::subscription::Subscription;
 use crate::args::text;
 use crate::errors::{ErrorClass, exception};
 use subtrie::error::Error;
-use subtrie::trie::{Index, SubscriptionRef};
+use subtrie::raw::{Index, SubscriptionRef};
 
 /// A query of fewer subscriptions keeps the GIL. Lower lets other threads run sooner, higher saves
 /// small indexes a hand-over (some ten microseconds when another thread is waiting).

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use pyo3::prelude::*;
 
 use super::image::ImageValues;
-use subtrie::trie::{Scratch, SubscriptionRef};
+use subtrie::raw::{Scratch, SubscriptionRef};
 
 /// The memory of one lookup from Python.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use super::image::OpenedImage;
 use super::retained_values::RetainedValues;
 use super::shared_handles::SharedHandles;
 use super::subscription::Subscription;
-use subtrie::trie::{Groups, Index, LookupTarget, SubscriptionRef};
+use subtrie::raw::{Groups, Index, LookupTarget, SubscriptionRef};
 
 /// A handle that is made when it is asked for.
 pub type HandleCell = OnceLock<Py<Subscription>>;

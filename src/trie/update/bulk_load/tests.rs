@@ -1,7 +1,7 @@
 use crate::grammar::Dialect;
 use crate::trie::pattern::packed_pattern::unpack;
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::{Index, Scratch};
+use crate::trie::raw::{Index, Scratch};
 
 /// Patterns of several kinds, some of them twice, some of which no position divides.
 fn patterns(count: usize, kind: usize) -> Vec<String> {
