@@ -32,8 +32,8 @@ from typing import Any
 from operator_mode import OperatorMode
 from operators import connecting
 from raw_client import RawClient
-from servers import monitor, serving
 
+from servers import monitor, serving
 from subtrie._core import engine
 from subtrie.acl import Deployment
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import monitor, serving
 
+from servers import monitor, serving
 from subtrie._core import engine
 from subtrie._nats.jetstream_subjects import ADMIN, JETSTREAM_SUBJECTS
 from subtrie.acl import Deployment

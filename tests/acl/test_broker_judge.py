@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
-from servers import binaries, serving
 
+from servers import binaries, serving
 from subtrie._core import engine
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.gencreds import sign, write

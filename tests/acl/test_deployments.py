@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from operator_mode import OperatorMode
 from operators import connecting, key, token
 from raw_client import RawClient
-from servers import loads, monitor, serving
 
+from servers import loads, monitor, serving
 from subtrie import PermissionsError
 from subtrie._cli.app import app
 from subtrie.acl import Deployment

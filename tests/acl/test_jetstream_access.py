@@ -14,9 +14,9 @@ from jetstream_roles import prepared
 from nats.js.api import ConsumerConfig, RePublish
 from operator_mode import OperatorMode
 from operators import connecting, token
-from servers import monitor, serving
 from stream_questions import Client, judged
 
+from servers import monitor, serving
 from subtrie._cli.app import app
 from subtrie.acl._jetstream.load import PAGE, holds_streams, load_streams
 from subtrie.acl._jetstream.reach import meet, renamed

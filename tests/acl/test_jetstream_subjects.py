@@ -7,8 +7,8 @@ import asyncio
 import nats
 import pytest
 from jetstream_roles import ROLES, answering, prepared, run
-from servers import serving
 
+from servers import serving
 from subtrie._nats.jetstream_subjects import JETSTREAM_SUBJECTS, jetstream_use
 from subtrie.wire import log
 

@@ -11,9 +11,9 @@ import random
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
-from servers import serving
 
 from secrets_watch import SECRETS, leaked
+from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.acl._lint import jwt_size

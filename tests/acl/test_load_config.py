@@ -7,8 +7,8 @@ import os
 import random
 
 import pytest
-from servers import loads
 
+from servers import loads
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
 

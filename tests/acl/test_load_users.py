@@ -12,9 +12,9 @@ import subprocess
 
 import pytest
 from raw_client import RawClient
-from servers import find_binary, loads, serving
 from test_load_config import BAD, ENV, FINE, OURS, P, one
 
+from servers import find_binary, loads, serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
 

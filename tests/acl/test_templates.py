@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 from operators import Operator, connecting
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Permissions
 

@@ -8,9 +8,9 @@ import pytest
 from change_pairs import judged as changes_judged
 from click.testing import CliRunner
 from raw_client import RawClient
-from servers import serving
 from who_questions import judged
 
+from servers import serving
 from subtrie._cli.app import app
 
 #: Rows O9 and O11 of the reviews: a renamed stream, a service, and mappings in both directions.

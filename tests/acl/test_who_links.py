@@ -8,9 +8,9 @@ import socket
 import pytest
 from click.testing import CliRunner
 from raw_client import RawClient
-from servers import serving
 from test_who_across_accounts import CONFIG
 
+from servers import serving
 from subtrie._cli.app import app
 
 HUB = """accounts {

@@ -18,8 +18,8 @@ from typing import Any
 from flow_questions import WORDS, generated
 from judged_by_hand import judge_by_hand
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie._core import engine
 from subtrie.acl import Deployment
 from subtrie.acl._access import Access, AccessReview

@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner
 from operators import Operator, connecting, key
 from raw_client import RawClient
-from servers import loads, serving
 from source_trees import HEAD
 
+from servers import loads, serving
 from subtrie._cli.app import app
 from subtrie.acl import Permissions
 from subtrie.gencreds import rules, scan, write_all

@@ -15,10 +15,10 @@ from random import Random
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
-from servers import serving
 
 from examples.shop.services import SERVICES, replicas
 from examples.shop.web import entries, request_unserved, visit
+from servers import serving
 from subtrie.acl import Permissions
 from subtrie.connector import BusError, HTTPError
 from subtrie.gencreds import Creds, Service, rules, scan, sign, write

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operators import Operator, connecting
 from raw_client import RawClient
-from servers import serving
 
+from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign
