@@ -39,7 +39,7 @@ pub(crate) trait Spans: Copy {
 pub(crate) struct ShortTokens {
     /// The starts of the tokens, and where one after the end would begin: one bit a byte.
     starts: [u64; 2],
-    /// How many of the starts are in the first word.
+    /// The number of the starts that are in the first word.
     first: usize,
     /// The number of tokens; 0 if these are those of another text.
     count: usize,

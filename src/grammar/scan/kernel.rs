@@ -54,7 +54,7 @@ pub(crate) struct Wanted {
     pub either: u32,
     pub or: u32,
     pub first: u32,
-    /// How many from `first` on.
+    /// The count of numbers from `first` on.
     pub many: u32,
 }
 
@@ -72,12 +72,12 @@ impl Wanted {
     }
 }
 
-/// What [`Kernel::filter_pairs`] finds.
+/// The result of [`Kernel::filter_pairs`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Filtered {
     /// The numbers that pass, and others behind them; the first is 0 if none passes.
     pub passed: [u64; 8],
-    /// How many pass.
+    /// The number of those that pass.
     pub count: usize,
     /// The number of pairs with the key whose number is of the kind that can pass.
     pub of_kind: usize,
@@ -120,7 +120,7 @@ pub(crate) trait Kernel: Copy {
         bits.trailing_zeros() as usize
     }
 
-    /// Which of four pairs have `key` as their first number, and which of these have a second number
+    /// The pairs of four that have `key` as their first number, and of these those with a second number
     /// that is wanted.
     #[inline(always)]
     fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {

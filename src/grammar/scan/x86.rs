@@ -89,7 +89,7 @@ fn narrow(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_set_epi64x(b, a) }
 }
 
-/// Of two pairs, one bit a lane: those with the key, of these those whose number is of the kind that can
+/// Masks of two pairs, one bit a number: those with the key, of these those whose number is of the kind that can
 /// pass, and of these those that pass.
 #[inline(always)]
 fn pair_masks(_: Avx2, [a, b, c, d]: [u64; 4], key: u64, wanted: Wanted) -> [u32; 3] {
@@ -98,7 +98,7 @@ fn pair_masks(_: Avx2, [a, b, c, d]: [u64; 4], key: u64, wanted: Wanted) -> [u32
         let [a, b, c, d] = [a, b, c, d].map(u64::cast_signed);
         let all = _mm256_set_epi64x(d, c, b, a);
         let splat = |number: u32| _mm256_set1_epi32(number.cast_signed());
-        // Of pairs of lanes, the bits of the higher ones; of a number, its low half counts.
+        // One bit a number: its sign; that of a low half is moved there.
         let bits = |mask| _mm256_movemask_pd(_mm256_castsi256_pd(mask)).cast_unsigned();
         let of_low = |mask| bits(_mm256_slli_epi64::<32>(mask));
         let keys = _mm256_cmpeq_epi64(all, _mm256_set1_epi64x(key.cast_signed()));

@@ -19,7 +19,7 @@ use crate::trie::view::View;
 /// Visits, and candidates, that have room. A lookup on the files of the benchmarks has about four.
 const ROOM: usize = 16;
 
-/// What was noted for a subject.
+/// The visits and candidates noted for a subject.
 pub(super) struct Noted {
     visits: [(NodeKey, usize); ROOM],
     /// Leaf entries that passed, and room for those that are written at a time.
