@@ -46,17 +46,22 @@ authorization {{ users: [
 """
 
 
-def jetstream_log(folder: Path) -> tuple[Path, Path]:
-    """Write the log and the page ``/jsz`` of a server to a folder; return both files."""
+def jetstream_log(folder: Path, created: int = CREATED) -> tuple[Path, Path]:
+    """Write the log and the page ``/jsz`` of a server to a folder; return both files.
+
+    Args:
+        folder: The folder.
+        created: How many orders are created; about 10 KB of the log each.
+    """
     config = _CONFIG.format(store=json.dumps(str(folder / "store")))
     with serving(folder, config) as url:
-        asyncio.run(_programs(url))
+        asyncio.run(_programs(url, created))
         page = folder / "jsz.json"
         page.write_text(json.dumps(json_at(monitor(folder) + PAGE)))
     return folder / "server.log", page
 
 
-async def _programs(url: str) -> None:
+async def _programs(url: str, created: int) -> None:
     clients = {}
     for name in ("admin", "web", "ship", "bill", "conf", "quotes"):
         clients[name] = await nats.connect(
@@ -69,8 +74,8 @@ async def _programs(url: str) -> None:
         )
     await _streams(clients["admin"])
     await _answering(clients["quotes"])
-    await _pushed(clients["bill"], clients["web"])
-    await _pulled(clients["ship"])
+    await _pushed(clients["bill"], clients["web"], created)
+    await _pulled(clients["ship"], created + PAID)
     await _keys(clients["conf"], clients["quotes"])
     await _objects(clients["conf"])
     await _asking(clients["web"])
@@ -103,7 +108,7 @@ async def _answering(quotes: Client) -> None:
     await quotes.flush()
 
 
-async def _pushed(bill: Client, web: Client) -> None:
+async def _pushed(bill: Client, web: Client, created: int) -> None:
     """``bill`` receives what ``web`` stores, from a push consumer."""
     received = 0
 
@@ -114,7 +119,7 @@ async def _pushed(bill: Client, web: Client) -> None:
 
     await bill.jetstream().subscribe("orders.*.paid", durable="biller", cb=take, manual_ack=True)
     stream = web.jetstream()
-    for number in range(CREATED):
+    for number in range(created):
         await stream.publish(f"orders.{'eu' if number % 2 else 'us'}.created", b"{}")
     for _ in range(PAID):
         await stream.publish("orders.eu.paid", b"{}")
@@ -122,9 +127,8 @@ async def _pushed(bill: Client, web: Client) -> None:
     await bill.flush()
 
 
-async def _pulled(ship: Client) -> None:
+async def _pulled(ship: Client, left: int) -> None:
     bound = await ship.jetstream().pull_subscribe_bind(consumer="shipper", stream="ORDERS")
-    left = CREATED + PAID
     while left:
         for message in await bound.fetch(min(left, 25), timeout=60):
             await message.ack_sync()
