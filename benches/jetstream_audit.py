@@ -4,7 +4,7 @@ The programs of ``tests/audit/jetstream_log.py`` publish, store, fetch and ackno
 three faults. Are these the first findings, is any other above a note, do the flows have the
 programs' own counts, and how much CPU does the whole command need?
 
-    python benches/jetstream_audit.py [--orders 310] [--record]
+    python benches/jetstream_audit.py [--orders 430] [--record]
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def command(log: Path, rounds: int) -> dict[str, float]:
 def main() -> None:
     """Make the log, measure, and print the record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--orders", type=int, default=310)
+    parser.add_argument("--orders", type=int, default=430)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
