@@ -73,6 +73,12 @@ def test_a_wildcard_needs_values_days_and_sources() -> None:
     # One source, or days that are too few: no rule, and the reason.
     assert rules_of(two[:1], several) == ([], {two[0].pattern: "1 of 2 sources"})
     assert rules_of(two[:1], several, sources=1)[0] == found[:1]
+    # One source that has the call with a wildcard there in its code.
+    assert rules_of([edge("items.*", free={1: "*"})], several) == (found[:1], {})
+    other = edge("items.*", free={0: "*"})
+    assert rules_of([other], several)[1] == {other.pattern: "1 of 2 sources"}
+    deep = edge("items.>", free={1: "*"})
+    assert rules_of([deep], {route_key(deep.pattern): {1: ("7", "8")}}) == (found[:1], {})
     thinner = [edge("items.*", days=(1,)), edge("items.*", source="b", days=(1, 2))]
     assert set(rules_of(thinner, several)[1].values()) == {"2 of 3 days"}
     # One value does not justify a wildcard.

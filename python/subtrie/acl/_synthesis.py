@@ -5,15 +5,16 @@ A message is evidence if the broker accepted it, a client received it, the ident
 connection is its source, and today's rules, if they are known, do not forbid it. A rule needs
 evidence on ``min_days`` days. A part of the path becomes a wildcard if the subscribed route has one
 there, and the evidence for the route has several values, on ``min_days`` days, from ``min_sources``
-sources. The trust root is never generalised. Planes are never wildcards, and slots are those that
-were used. Of other subjects, if they are asked for, the rule is the subscription that received the
-messages. Pure rules, for the proposal of an audit and for narrowing a user's entries.
+sources; one suffices if its code has that call with a wildcard there. The trust root is never
+generalised. Planes are never wildcards, and slots are those that were used. Of other subjects, if
+they are asked for, the rule is the subscription that received the messages. Pure rules, for the
+proposal of an audit and for narrowing a user's entries.
 """  # P-05, P-06
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import microbus
@@ -59,6 +60,9 @@ class Observed:
         taken: Those that a client received; the least if their number is not known.
         days: The days on which one was received, or the subscription was there.
         witnesses: A few of the subjects.
+        free: What the call in the code of the sender leaves open: wildcards by the part of the
+            path, from 0.
+        coded: Whether the code of the sender has all of it, if it has a part.
     """
 
     service: str
@@ -71,6 +75,8 @@ class Observed:
     taken: int
     days: frozenset[int]
     witnesses: tuple[str, ...]
+    free: Mapping[int, str] = field(default_factory=dict)
+    coded: bool = True
 
     @classmethod
     def plain(cls, service: str, kind: str, pattern: str, published: int, taken: int) -> Observed:
@@ -157,7 +163,13 @@ def _request(
     why = None
     if reasons.several:
         why = _short(len(days), thresholds.days, "days")
-        why = why or _short(sources, thresholds.sources, "sources")
+        alone = _short(sources, thresholds.sources, "sources")
+        if alone and all(part - 1 in each.free for part in reasons.several):
+            path = [each.free.get(part, token) for part, token in enumerate(path)]
+            if not each.coded:
+                thin.append(_thin(each, sources, alone))
+        else:
+            why = why or alone
         if each.pattern.split(".")[1] == "danger":
             why = "several values, and the trust root is not generalised"
     why = why or _short(len(each.days), thresholds.days, "days")
@@ -167,7 +179,11 @@ def _request(
     if reasons.single:
         parts = ", ".join(str(part) for part in reasons.single)
         thin.append(_thin(each, sources, f"one value of path part {parts}"))
-    rules.append(_rule(each, ".".join([*each.pattern.split(".")[:_HEAD], *path]), sources))
+    rule = ".".join([*each.pattern.split(".")[:_HEAD], *path])
+    row = _rule(each, rule, sources)
+    if not each.coded:
+        row["witnesses"] = {text for text in row["witnesses"] if engine.matches(rule, text)}
+    rules.append(row)
 
 
 def _explained(wide: Observed, observed: Sequence[Observed]) -> bool:
