@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from ...acl._synthesis import Observed, Thresholds, propose, route_key
 from .._schema import TABLES
+from .evidence import left_open, together
 from .flows import answered, per_minute
-from .folding import HEAD
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
@@ -225,9 +225,10 @@ class Answers:
             Observed(
                 row["service"], row["kind"], row["pattern"], row["route"], row["standing"],
                 row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
-                tuple(row["witnesses"]), self._left_open(row), None not in row["codes"],
+                tuple(row["witnesses"]), left_open(row, self.code, questions.min_days),
+                None not in row["codes"],
             )
-            for row in _together(self.edges)
+            for row in together(self.edges)
         ]  # fmt: skip
         values: dict[str, dict[int, tuple[str, str]]] = {}
         for (pattern, position), (low, high) in self.sums["value"].items():
@@ -250,31 +251,6 @@ class Answers:
             for row in rules
         ]  # fmt: skip
         return found, thin
-
-    def _left_open(self, row: Mapping[str, Any]) -> dict[int, str]:
-        """Return the parts of the path of an edge that each of its calls in the code leaves open.
-
-        Where the route takes all that follows, the code may leave less open.
-        """
-        codes = row["codes"] - {None}
-        partly = None in row["codes"] and len(row["code_days"]) < self.questions.min_days
-        if row["route"] is None or not codes or partly:
-            return {}
-        route = row["route"].split(".")
-        found: set[tuple[str, ...]] = set()
-        for number in codes:
-            path = self.code[number].pattern.split(".")[HEAD:]
-            if path[-1] == ">" and len(path) <= len(route):
-                path = [*path[:-1], *route[len(path) - 1 :]]
-            found.add((*path[: len(route) - 1], ".".join(path[len(route) - 1 :])))
-        (path, *others) = found
-        if others or len(path) != len(route):
-            return {}
-        return {
-            part: path[part]
-            for part, token in enumerate(route)
-            if token in ("*", ">") and not {"*", ">"}.isdisjoint(path[part].split("."))
-        }
 
     def _active_subscriptions(self, last: datetime | None) -> Iterator[Observed]:
         """Yield each subscription of each identity once, with the days on which it was active."""
@@ -415,30 +391,6 @@ def _usage(
         "last": row.get("last"),
         "origin": None if rule is None else rule.origin,
     }
-
-
-def _code_days(row: Mapping[str, Any]) -> set[int]:
-    """Return the days of messages that a call in the code sends."""
-    return set() if row["code"] is None else set(row["days"])
-
-
-def _together(edges: Sequence[Mapping[str, Any]]) -> Rows:
-    """Add up edges that differ in the rule that decides or the call in the code only."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in edges:
-        key = tuple(row[n] for n in ("service", "kind", "pattern", "standing", "allowed"))
-        into = found.get(key)
-        if into is None:
-            into = {**row, "days": set(row["days"]), "witnesses": set(row["witnesses"])}
-            found[key] = into | {"codes": {row["code"]}, "code_days": _code_days(row)}
-            continue
-        into["code_days"] |= _code_days(row)
-        into["codes"].add(row["code"])
-        into["published"] += row["published"]
-        into["taken"] += row["taken"]
-        into["days"] |= set(row["days"])
-        into["witnesses"] |= set(row["witnesses"])
-    return list(found.values())
 
 
 def _covering(rules: Iterable[Rule], pattern: str) -> str | None:
