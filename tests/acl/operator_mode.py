@@ -31,15 +31,33 @@ class OperatorMode:
         self.operator_jwt = token(
             operator, operator.public_key.decode(), "op", {"type": "operator"}
         )
-        self.account_jwts = {
-            name: token(operator, public[name], name, _account(name, accounts, public, keys))
-            for name in accounts
+        #: The signing key of each role, by account and role.
+        roles = {
+            (name, role): key(nkeys.PREFIX_BYTE_ACCOUNT)
+            for name, block in accounts.items()
+            for role in block.get("roles", {})
         }
+        self.account_jwts = {}
+        for name, block in accounts.items():
+            claims = _account(name, accounts, public, keys)
+            claims |= {"tags": block["tags"]} if "tags" in block else {}
+            scopes = [
+                {"kind": "user_scope", "key": roles[name, role].public_key.decode(),
+                 "role": role, "template": template}
+                for role, template in block.get("roles", {}).items()
+            ]  # fmt: skip
+            claims |= {"signing_keys": scopes} if scopes else {}
+            self.account_jwts[name] = token(operator, public[name], name, claims)
         self.users: dict[str, tuple[str, str]] = {}
         for name, block in accounts.items():
             for each in block["users"]:
                 user = key(nkeys.PREFIX_BYTE_USER)
-                jwt = token(keys[name], user.public_key.decode(), each["user"], _user(each))
+                claims, signer = _user(each), keys[name]
+                if "role" in each:
+                    claims = {"type": "user", "issuer_account": public[name]}
+                    signer = roles[name, each["role"]]
+                claims |= {"tags": each["tags"]} if "tags" in each else {}
+                jwt = token(signer, user.public_key.decode(), each["user"], claims)
                 self.users[f"{name}/{each['user']}"] = (jwt, user.seed.decode())
 
     @property

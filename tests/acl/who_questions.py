@@ -18,11 +18,10 @@ from typing import Any
 from flow_questions import WORDS, generated
 from judged_by_hand import judge_by_hand
 from raw_client import RawClient
+from who_variants import KINDS, Live, running
 
-from servers import serving
 from subtrie._core import engine
-from subtrie.acl import Deployment
-from subtrie.acl._access import Access, AccessReview
+from subtrie.acl._access import OTHERS, Access, AccessReview
 
 #: How often a message is published where mappings decide by chance.
 TIMES = 60
@@ -31,22 +30,38 @@ TIMES = 60
 class _Broker:
     """A broker with two connections of each user: one publishes, one receives."""
 
-    def __init__(self, url: str, model: Deployment) -> None:
+    def __init__(self, live: Live) -> None:
         self._senders, self._receivers = (
-            {
-                name: RawClient(url, user=name.rpartition("/")[2], **{"pass": "open"})
-                for name in model.users
-            }
+            {name: RawClient(live.url, **live.logins[name]) for name in live.model.users}
             for _ in range(2)
         )
+
+    def accepts(self, user: str, pattern: str, queue: str | None) -> bool:
+        """Return whether a user may subscribe."""
+        receiver = self._receivers[user]
+        receiver.subscribe(pattern, "1", queue)
+        receiver.flush()
+        accepted = not receiver.refused
+        receiver.unsubscribe("1")
+        receiver.flush()
+        return accepted
+
+    def publishes(self, user: str) -> RawClient:
+        """The connection by which a user publishes."""
+        return self._senders[user]
+
+    def receives(self, user: str) -> RawClient:
+        """The connection by which a user receives."""
+        return self._receivers[user]
 
     def heard(
         self, listener: str, patterns: list[str], sender: str, subjects: list[str]
     ) -> set[str]:
         """The subjects that a user receives by those subscriptions that are not refused."""
         receiver, publisher = self._receivers[listener], self._senders[sender]
-        for sid, pattern in enumerate(patterns):
-            receiver.subscribe(pattern, str(sid))
+        for sid, entry in enumerate(patterns):
+            pattern, _, queue = entry.partition(" ")
+            receiver.subscribe(pattern, str(sid), queue or None)
         receiver.flush()
         for subject in subjects:
             publisher.publish(subject)
@@ -64,9 +79,10 @@ class _Broker:
 class _Questions:
     """The questions about one deployment."""
 
-    def __init__(self, model: Deployment, broker: _Broker, rng: random.Random) -> None:
-        self._model, self._broker, self._rng = model, broker, rng
-        self._review = AccessReview(model, "broker")
+    def __init__(self, live: Live, broker: _Broker, rng: random.Random) -> None:
+        self._model, self._broker, self._rng = live.model, broker, rng
+        self._linked = live.linked
+        self._review = AccessReview(live.model, "broker")
         self.counts: Counter[str] = Counter()
         self.undetermined: list[str] = []
 
@@ -81,7 +97,10 @@ class _Questions:
                 self.undetermined.append(found[0].rule)
                 asked += 1
                 continue
-            check = self._published if verb == "publish" else self._received
+            if verb == "subscribe" and not found and not user.startswith(f"{account}/"):
+                continue  # nothing to try: it knows no message of the account
+            check = {"publish": self._published, "receive": self._received,
+                     "subscribe": self._subscribed}[verb]  # fmt: skip
             problem = check(account, text, user, found)
             if problem:
                 message = {"account": account, "subject": text, "verb": verb, "user": user}
@@ -90,7 +109,48 @@ class _Questions:
             where = "another account" if crossing else "own account"
             self.counts[f"{verb}, {where}, {'yes' if found else 'no'}"] += 1
             asked += 1
+        if self._linked is not None and verb != "subscribe":
+            asked += self._of_others(account, text, verb, rows)
         return asked
+
+    def _of_others(self, account: str, text: str, verb: str, rows: list[Access]) -> int:
+        """Ask about clients of the linked broker: what crosses must have been named."""
+        assert self._linked is not None
+        others = [each for each in rows if each.user.startswith(OTHERS)]
+        owner = f"{account}/{account.lower()}0"
+        subjects = [text] if _literal(text) else list(self._subjects(text))
+        if verb == "publish":
+            # Imports may rename what they send, so they send a little of everything.
+            sent = [*subjects, *self._subjects(">")]
+            receiver = self._broker.receives(owner)
+            receiver.subscribe(">", "1")
+            receiver.flush()
+            heard = self._linked.brings(receiver, sent)
+            receiver.unsubscribe("1")
+            receiver.flush()
+            if account != self._linked.account:
+                heard = set()  # it is not told which of them came by the link alone
+            crossed = {each for each in heard if engine.matches(text, each)}
+        else:
+            crossed = self._linked.takes(self._broker.publishes(owner), subjects)
+        if crossed and not others:
+            raise AssertionError(f"{verb} {account}:{text}: {crossed} crossed, {rows}")
+        for each in others:
+            self.undetermined.append(each.rule)
+        kind = "named, not determined" if others else "nothing crosses"
+        self.counts[f"{verb}, clients of a linked broker, {kind}"] += 1
+        return 1
+
+    def _subscribed(self, account: str, text: str, user: str, found: list[Access]) -> str:
+        queues = {None, *(entry.partition(" ")[2] or None for entry in
+                          self._model.users[user].lists("subscribe")[0])}  # fmt: skip
+        for row in found:
+            pattern = row.known_as or text
+            if not any(self._broker.accepts(user, pattern, queue) for queue in queues):
+                return f"{pattern} is refused"
+        if not found and any(self._broker.accepts(user, text, queue) for queue in queues):
+            return f"{text} is accepted"
+        return ""
 
     def _received(self, account: str, text: str, user: str, found: list[Access]) -> str:
         owner = f"{account}/{account.lower()}0"
@@ -98,7 +158,9 @@ class _Questions:
         for row in found:
             subject = row.witness or text
             told = row.known_as or subject
-            heard = self._broker.heard(user, [told, *lists], owner, [subject] * TIMES)
+            queued = [f"{told} {entry.partition(' ')[2]}" for entry in lists if " " in entry]
+            asked = [told, *queued, *lists]
+            heard = self._broker.heard(user, asked, owner, [subject] * TIMES)
             if not any(engine.matches(told, each) for each in heard):
                 return f"not heard: {subject} as {told}, but {heard}"
         if found:
@@ -160,17 +222,20 @@ def judged(seed: int, count: int, folder: Path) -> tuple[Counter[str], list[str]
     for number, deployment in enumerate(generated(seed, 10**9)):
         if left <= 0:
             break
-        config = f"accounts {json.dumps(deployment['accounts'])}\n"
-        path = folder / f"{number}.conf"
-        path.write_text(config)
-        model = Deployment.load(path)
-        with serving(folder / str(number), config) as url:
-            broker = _Broker(url, model)
-            questions = _Questions(model, broker, rng)
+        fits = deployment["input"] == "store"
+        kind = rng.choice([each for each in KINDS if each != "templates" or fits])
+        if fits and rng.random() < 0.5:
+            kind = "templates"
+        with running(kind, rng, deployment, folder / str(number)) as live:
+            broker = _Broker(live)
+            questions = _Questions(live, broker, rng)
+            asked = 0
             for each in _asked(rng, deployment):
-                left -= questions.ask(*each)
+                asked += questions.ask(*each)
             broker.close()
+        left -= asked
         counts += questions.counts
+        counts[f"of kind: {kind}"] += asked
         undetermined += questions.undetermined
     return counts, undetermined
 
@@ -189,7 +254,7 @@ def _asked(rng: random.Random, deployment: dict[str, Any]) -> Iterator[tuple[str
         tokens = ["*" if token[0] == "$" else token for token in text.split(".")]
         if rng.random() < 0.6:
             tokens = [rng.choice(WORDS) if token in ("*", ">") else token for token in tokens]
-        yield account, ".".join(tokens), rng.choice(["publish", "receive"])
+        yield account, ".".join(tokens), rng.choice(["publish", "receive", "subscribe"])
 
 
 def counted(seed: int, count: int, folder: Path) -> Counter[str]:

@@ -12,8 +12,13 @@ from ._permissions import Permissions
 from ._reach import Reach, Region, TooManyPlaces, literals
 from ._renaming import intersection
 
-_UNORDERED = "not determined: how an import or a mapping on the way renames it is not told"
-_UNSURE = "not determined: whether a mapping or an import on the way leads there"
+_UNORDERED = (
+    "not determined: how an import or a mapping on the way renames it is not told; "
+    "the configuration with the name of its cluster may tell"
+)
+_UNSURE = (
+    "not determined: whether a mapping or an import on the way leads there; ask about one subject"
+)
 
 
 _STRANGERS = "not determined: clients of other brokers are not in the input"

@@ -104,6 +104,8 @@ class Reach:
 
     def _steps_of(self, mapping: SubjectMapping) -> list[Step]:
         steps = {}
+        # Without the name of the cluster, no target of a cluster is certain.
+        told = self.cluster is not None or all(each.cluster is None for each in mapping.targets)
         for row in mapping.targets_in(self.cluster):
             for target in row:
                 if target is None:
@@ -111,7 +113,7 @@ class Reach:
                 weight = f" ({target.weight} %)" if target.weight < 100 else ""
                 text = f"mapping {mapping.source} → {target.subject}{weight}"
                 renaming = Renaming.of_mapping(mapping, target)
-                steps[text] = Step(text, renaming, not renaming.guessed)
+                steps[text] = Step(text, renaming, told and not renaming.guessed)
         return list(steps.values())
 
     # --- forward
