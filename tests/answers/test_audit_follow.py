@@ -31,7 +31,8 @@ SHORT = (
     "prod.safe.443.*.{0}_shop._.GET.items  1]\n"
 )  # fmt: skip
 SPOOFED = (
-    '[7] 2026/11/21 08:00:0{0}.000001 [TRC] 127.0.0.1:5 - cid:2 - "v1:go:evil.shop" - <<- [PUB '
+    '[7] 2026/11/21 08:00:0{0}.000001 [TRC] 127.0.0.1:5 - cid:2 - "v1:go:evil.shop" - '
+    '"$G/user:evil.shop" - <<- [PUB '
     "prod.safe.443.web_shop.stock_shop._.GET.items 0]\n"
 )
 

@@ -136,3 +136,22 @@ def test_each_count_says_whether_it_is_bad(run, tmp_path: Path):
     assert "ambiguous delivery windows: 0\n" in told
     assert "from 2026-11-21 08:00:06.000 to 08:00:08.000" in told
     assert "→ Let the subscriber reconnect sooner" in told
+
+
+def test_a_leaf_node_receives_what_is_sent_to_it_only(tmp_path):
+    """The messages had a row without a subscriber, as those that are lost."""
+    trace = Trace()
+    for number in range(3):
+        trace.tick(2)
+        trace.write(1, "<<- [PUB cmd.edge.start 2]", login="$G/user:web")
+        if number:
+            front = f"[7] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [TRC] 127.0.0.1:1 - lid:9 - "
+            trace.lines.append(f"{front}->> [LMSG cmd.edge.start 2]")
+    log = tmp_path / "trace.log"
+    log.write_text(trace.text())
+    with audit([str(log)], questions=Questions()) as run:
+        rows = {row["subscriber"]: row for row in run.rows("flows")}
+        assert verdict(run) == "1 undelivered"
+    names = ("published", "delivered", "undelivered", "bytes")
+    assert [rows["other servers"][name] for name in names] == [2, 2, 0, 4]
+    assert [rows[None][name] for name in names] == [1, 0, 1, 2]

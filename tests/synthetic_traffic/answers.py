@@ -39,6 +39,7 @@ class Sent:
     days: set[int] = field(default_factory=set)
     times: list[int] = field(default_factory=list)  # accepted: first and last
     last: int = 0
+    forwarded: int = 0
     lost: list[int] = field(default_factory=list)  # undelivered: first and last
 
 
@@ -65,6 +66,7 @@ class AnswerTruth:
         if accepted:
             row.taken += delivered
             row.undelivered += not delivered and not forwarded
+            row.forwarded += forwarded and not delivered
             if not delivered and not forwarded:
                 row.lost[:] = [min([at, *row.lost]), max([at, *row.lost])]
             row.size += size
@@ -313,11 +315,16 @@ class AnswerTruth:
                 if owner is not None and not (owner == "services" and row.taken):
                     key = (who, _fold_pattern(text), owner, None)
                     found[key].append((row.accepted, row.accepted, 0, row.size, *row.times))
-                elif not row.taken:
+                elif not row.taken and not row.forwarded:
                     found[key].append((0, row.accepted, lost, row.size, *row.times))
-                elif lost and owner is None:
+                elif owner is None:
                     size = row.size * lost // row.accepted
-                    found[key].append((0, lost, lost, size, *row.lost))
+                    if lost:
+                        found[key].append((0, lost, lost, size, *row.lost))
+                    if not row.taken:
+                        key = (who, _fold_pattern(text), "other servers", None)
+                        count = row.accepted - lost
+                        found[key].append((count, count, 0, row.size - size, *row.times))
         for (publisher, folded, hearer, group), items in found.items():
             delivered, published, undelivered, size, first, last = zip(*items, strict=True)
             yield {

@@ -20,7 +20,15 @@ from .._answers.sums import Sums, greatest_known, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
-from .streams import SERVICES, Receiver, asks_for_messages, folded, of_stream, receivers_of
+from .streams import (
+    OTHER_SERVERS,
+    SERVICES,
+    Receiver,
+    asks_for_messages,
+    folded,
+    of_stream,
+    receivers_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,7 +115,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     published: dict[tuple[str, int], dict[str, _Sent]] = defaultdict(dict)
     delivered, seen = _received(sums, bucket, of)
     stored = bucket.receivers.of(of.subjects.texts)
-    names = ("server", "at", "account", "published", "undelivered", "bytes", "taken",
+    names = ("server", "at", "account", "published", "undelivered", "bytes", "taken", "forwarded",
              "first_accepted", "last_accepted", "first_undelivered",
              "last_undelivered")  # fmt: skip
     rows = zip(*columns_of(bucket.publishes, *names), of.who.to_pylist(), strict=True)
@@ -131,7 +139,11 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
                 if other.subscriber == SERVICES and sent.taken:
                     continue  # their subscriptions are among the deliveries
                 sums.add("flow", (who, subject, *other), sent.stored)
-            if not sent.others and (sent.lost or not sent.taken):
+            if sent.others:
+                continue
+            if sent.passed_on:
+                sums.add("flow", (who, subject, OTHER_SERVERS, None), sent.elsewhere)
+            if sent.lost or not (sent.taken or sent.passed_on):
                 sums.add("flow", (who, subject, None, None), sent.left)
 
 
@@ -145,7 +157,7 @@ class _Sent:
     """
 
     def __init__(self) -> None:
-        self.published = self.lost = self.size = self.taken = 0
+        self.published = self.lost = self.size = self.taken = self.forwarded = 0
         self.span: _Span = (None, None)
         self.span_of_lost: _Span = (None, None)
         self.others: tuple[Receiver, ...] = ()
@@ -153,11 +165,12 @@ class _Sent:
     def add(
         self, counts: Sequence[int], span: _Span, lost: _Span, others: tuple[Receiver, ...]
     ) -> None:
-        """Add messages of one connection: published, undelivered, bytes, received."""
+        """Add messages of one connection: published, undelivered, bytes, received, forwarded."""
         self.published += counts[0]
         self.lost += counts[1]
         self.size += counts[2]
         self.taken += counts[3]
+        self.forwarded += counts[4]
         self.span, self.span_of_lost = _both(self.span, span), _both(self.span_of_lost, lost)
         self.others = tuple(dict.fromkeys((*self.others, *others)))
 
@@ -173,9 +186,20 @@ class _Sent:
         return self.published - self.lost, delivered, 0, self.size - self._bytes_lost, *self.span
 
     @property
+    def passed_on(self) -> int:
+        """The messages to other servers, if no client of this one received any."""
+        return 0 if self.taken else self.forwarded
+
+    @property
+    def elsewhere(self) -> tuple[Any, ...]:
+        """The sums of the flow to other servers."""
+        count = self.published - self.lost
+        return count, count, 0, self.size - self._bytes_lost, *self.span
+
+    @property
     def left(self) -> tuple[Any, ...]:
         """The sums of the flow to no subscriber."""
-        if not self.taken:
+        if not (self.taken or self.passed_on):
             return self.published, 0, self.lost, self.size, *self.span
         return self.lost, 0, self.lost, self._bytes_lost, *self.span_of_lost
 

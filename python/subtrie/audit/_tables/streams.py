@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The receivers of the subjects that no client needs to subscribe, as the column ``subscriber``.
 JETSTREAM, SERVER, SERVICES = "JetStream", "server", "services"
+#: Routes, gateways and leaf nodes: what was sent to them, and to no client of the server.
+OTHER_SERVERS = "other servers"
 #: The subjects whose folded texts are kept.
 _FOLDED = 65_536
 _OF_THE_SERVER = {"$SYS": SERVER, "$SRV": SERVICES, "$JSC": JETSTREAM}
