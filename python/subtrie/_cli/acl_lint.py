@@ -77,14 +77,14 @@ def lint(
 ) -> None:
     r"""Report rules in FILES that reach too far, have no effect, or are too many.
 
-    Rules about Microbus apply with --plane, or if the entries of a file show a plane. A comment
-    '# subtrie: ignore[code]' on the line of an entry, or alone above it, suppresses a finding.
+    A comment '# subtrie: ignore[code]' on the line of an entry, or alone above it, suppresses a
+    finding.
     Exit code 1 if there is an error or a warning; 2 if the permissions of users are not in FILES,
     which is a finding, too, that --ignore and a baseline accept.
 
     \b
     Examples:
-      subtrie acl lint nats.conf --plane prod
+      subtrie acl lint nats.conf
       subtrie acl lint nats.conf --ignore allow-responses --format sarif
     """
     chosen = frozenset[str]().union(*select) if select else frozenset(LINT_RULES)

@@ -99,7 +99,7 @@ class _TriedOut(NamedTuple):
 )  # fmt: skip
 @click.option(
     "--code", multiple=True, type=click.Path(exists=True), metavar="DIR",
-    help="With --log: the source of Microbus services; what a call leaves open needs no second "
+    help="With --log: the source of the services; what a call leaves open needs no second "
     "source.",
 )  # fmt: skip
 @click.option(
@@ -133,10 +133,10 @@ def usage(
     r"""Compare the rules in FILES with the traffic in logs, or of audits.
 
     Reports rules that nothing used, what the broker refused, and what it accepted although no rule
-    allows it; and proposes narrower rules, which never allow more than today's. Microbus is not
-    needed. A user is known by its name; that of a file of one user is the name of the file, unless
-    USER= says it. Evidence of several logs and audits adds up; of an audit, messages are counted
-    for each rule if it was made with --rules. Exit code 1 if there is a warning, 2 if the
+    allows it; and proposes narrower rules, which never allow more than today's. A user is known by
+    its name; that of a file of one user is the name of the file, unless USER= says it. Evidence of
+    several logs and audits adds up; of an audit, messages are counted for each rule if it was made
+    with --rules. Exit code 1 if there is a warning, 2 if the
     permissions of a user are not in FILES.
 
     \b

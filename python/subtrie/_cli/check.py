@@ -10,7 +10,9 @@ from .._core.errors import SubtrieError, shown
 from .._core.subject import Dialect
 from ..names import KINDS, LEVELS
 from .dialect import by_dialect
+from .output_formats import by_format
 from .pattern_relation import relation
+from .reported_answers import reported
 from .stream import (
     error_fields,
     inputs,
@@ -44,7 +46,7 @@ from .subject_check import subjects_are_valid
     "--level", type=click.Choice(LEVELS), help="With --kind: the rules to check.  [default: adr6]"
 )
 @click.option("--windows", is_flag=True, help="With --kind: what a file name on Windows may hold.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@by_format
 def check(
     subjects: tuple[str, ...],
     pattern: bool,
@@ -53,7 +55,7 @@ def check(
     kind: str | None,
     level: str | None,
     windows: bool,
-    as_json: bool,
+    form: str,
 ) -> None:
     r"""Validate and classify each SUBJECT, by default each line of standard input.
 
@@ -67,6 +69,20 @@ def check(
       subtrie check --kind stream ORDERS.EU
       subtrie check 'orders.*.created' --against 'orders.eu.>'
     """
+    with reported(form, "subtrie check", "valid") as as_json:
+        _check(subjects, pattern, against, dialect, kind, level, windows, as_json)
+
+
+def _check(
+    subjects: tuple[str, ...],
+    pattern: bool,
+    against: tuple[str, ...],
+    dialect: Dialect,
+    kind: str | None,
+    level: str | None,
+    windows: bool,
+    as_json: bool,
+) -> None:
     if against:
         if kind is not None:
             raise click.UsageError("--against compares patterns; leave out --kind")

@@ -112,7 +112,10 @@ def bad_file(error: Exception) -> BadFile:
 
 
 by_plane = click.option(
-    "--plane", metavar="NAME", help="The plane of a Microbus deployment: its rules apply."
+    "--plane",
+    metavar="NAME",
+    hidden=True,  # only for Microbus; docs/permissions.md names it
+    help="The plane of a Microbus deployment: its rules apply.",
 )
 
 

@@ -13,7 +13,9 @@ from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.subject import Dialect
 from .dialect import by_dialect
+from .output_formats import by_format
 from .pattern_relation import relation
+from .reported_answers import reported
 from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 
@@ -28,8 +30,8 @@ from .stream import error_fields, inputs, print_json, printable, say, say_reject
     help="Patterns, one per line, each with an optional queue group; or a nats-server trace log.",
 )
 @by_dialect
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool) -> None:
+@by_format
+def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, form: str) -> None:
     r"""List the subscriptions that match each SUBJECT, by default each line of standard input.
 
     A SUBJECT with wildcards is a pattern: listed are those with which it shares a subject, and
@@ -42,6 +44,11 @@ def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool
       subtrie who -s patterns.txt 'orders.*.new'
       subtrie who -s trace.log prod.safe.443.web_shop.orders_shop._.GET.orders.7
     """
+    with reported(form, "subtrie who", "matched") as as_json:
+        _who(subjects, source, dialect, as_json)
+
+
+def _who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool) -> None:
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
     rows: list[tuple[int, str, str | None]] = []
     for line, pattern, queue, is_log in subscriptions_of(source):
