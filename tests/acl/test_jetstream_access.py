@@ -14,7 +14,8 @@ from jetstream_roles import prepared
 from nats.js.api import ConsumerConfig, RePublish
 from operator_mode import OperatorMode
 from operators import connecting, token
-from stream_questions import Client, judged
+from stream_broker import Client
+from stream_questions import judged
 
 from servers import monitor, serving
 from subtrie._cli.app import app
