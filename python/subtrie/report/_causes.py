@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import engine
 from .._core.errors import SubtrieError
+from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from ._rows import earliest, latest, rows_of, time_text
 
@@ -24,6 +25,10 @@ _MISUSE = {
     "cross_plane": "other planes used",
     "refused": "refused by the broker",
 }
+#: The characters of a name in a sentence.
+_NAME = 60
+#: Those of what it did.
+_WHY = 400
 #: The subscriptions in which the one that was gone is looked for.
 _SUBSCRIPTIONS = 20_000
 
@@ -63,20 +68,27 @@ def _one(user: str, some: Sequence[Judged], kinds: Iterable[str]) -> Finding:
     accepted = any(each.level == "error" for each in findings)
     title = "has no enforced rules" if accepted else "is held back by the broker"
     told = ", ".join(_MISUSE[name] for name in names)
+    user = shortened(printable(user), _NAME)
     return replace(
         worst,
         message=f"{user} {title}: {len(names)} kinds of misuse, {count:,} messages ({told})",
-        why="; ".join(dict.fromkeys(each.message for each in findings)),
+        why=shortened(_narrow(findings), _WHY),
         instead=(
-            f"Give {user} a user of its own, whose rules allow what its source needs: subtrie "
+            "Give it a user of its own, whose rules allow what its source needs: subtrie "
             "gencreds makes them, subtrie acl usage takes them from the log."
         ),
         count=count,
         rows=sum(each.rows or 0 for each in findings),
         first=min((each.first for each in findings if each.first), default=None),
         last=max((each.last for each in findings if each.last), default=None),
-        key=(user,),
+        key=(worst.user,),
     )
+
+
+def _narrow(findings: Iterable[Finding]) -> str:
+    """Return the messages of findings, in words that fit a small screen."""
+    words = "; ".join(dict.fromkeys(each.message for each in findings)).split(" ")
+    return " ".join(shortened(printable(word), 30) for word in words)
 
 
 @dataclass
