@@ -15,7 +15,6 @@ use std::hash::{BuildHasher, Hasher};
 use siphasher::sip::SipHasher13;
 
 use super::words::{load, lowest};
-use crate::grammar::scan::Kernel;
 
 /// The key of a node in the hash table. Never 0, which marks a vacant position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,29 +97,25 @@ impl TokenHasher {
     /// The hash of the token `text[start..end]` at a position. The position is part of the hash, so
     /// that the hashes of several positions can be added.
     #[inline(always)]
-    pub fn token<K: Kernel>(
-        &self,
-        kernel: K,
-        text: &[u8],
-        (start, end): (usize, usize),
-        position: usize,
-    ) -> u64 {
+    pub fn token(&self, text: &[u8], start: usize, end: usize, position: usize) -> u64 {
         if self.strong {
             return self.siphash(text.get(start..end).unwrap_or_default(), position);
         }
+        self.weak(text, start, end, position)
+    }
+
+    /// As [`TokenHasher::token`] of a hasher that is not strong.
+    #[inline(always)]
+    pub fn weak(&self, text: &[u8], start: usize, end: usize, position: usize) -> u64 {
         let length = end.wrapping_sub(start);
         let salt = self.salt(position);
         // Added, not by exclusive or, which bytes of the text could undo.
         let other = self.second.wrapping_add((length as u64).wrapping_mul(REST));
         if length <= 16 {
             // Both halves, with zeros behind the token: no branch on the length.
-            let [low, high] = if let Some(halves) = kernel.up_to_sixteen(text, start, length) {
-                halves
-            } else {
-                let (halves, masks) = (loaded(text, start), MASKS[length]);
-                [halves[0] & masks[0], halves[1] & masks[1]]
-            };
-            return folded_multiply(low ^ salt, high ^ other);
+            let halves = loaded(text, start);
+            let [low, high] = MASKS[length];
+            return folded_multiply(halves[0] & low ^ salt, halves[1] & high ^ other);
         }
         let mut state = salt;
         let mut at = start;
@@ -139,7 +134,7 @@ impl TokenHasher {
     /// The fingerprint of a token: 20 bits of its last eight bytes. Cheap, as what it lets through
     /// is compared in full.
     #[inline]
-    pub fn fingerprint(&self, text: &[u8], (start, end): (usize, usize)) -> u64 {
+    pub fn fingerprint(&self, text: &[u8], start: usize, end: usize) -> u64 {
         let length = end.wrapping_sub(start).min(8);
         let bytes = match text.last_chunk::<8>() {
             // The last token of a text: no branch on its length, which is at least 1.
@@ -200,18 +195,7 @@ const fn never_zero(key: u64) -> NodeKey {
 #[cfg(test)]
 mod tests {
     use super::TokenHasher;
-    use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
     use std::collections::HashSet;
-
-    struct Hash<'a>(&'a TokenHasher, &'a [u8], (usize, usize), usize);
-
-    impl Task for Hash<'_> {
-        type Output = u64;
-
-        fn run<K: Kernel>(self, kernel: K) -> u64 {
-            self.0.token(kernel, self.1, self.2, self.3)
-        }
-    }
 
     #[test]
     fn every_byte_the_length_and_the_position_count() {
@@ -221,13 +205,7 @@ mod tests {
             for length in 0..70 {
                 let text = vec![b'a'; length + 3];
                 for position in 0..3 {
-                    let hash = |text: &[u8]| {
-                        let span = (2, 2 + length);
-                        let hash = hasher.token(Baseline, text, span, position);
-                        let best = with_best_kernel(Hash(&hasher, text, span, position));
-                        assert_eq!(hash, best, "{length} {position}");
-                        hash
-                    };
+                    let hash = |text: &[u8]| hasher.token(text, 2, 2 + length, position);
                     assert!(seen.insert(hash(&text)), "{length} {position}");
                     for place in 2..2 + length {
                         let mut other = text.clone();

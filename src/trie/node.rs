@@ -13,7 +13,6 @@
 //!             position           │                       │ 1     │ rest │ 1   │ 11
 //! ```
 
-use crate::grammar::scan::Wanted;
 use crate::trie::address::{BlockAddr, LeafAddr};
 
 /// The tag: two bits tell the four kinds of node apart.
@@ -115,6 +114,12 @@ impl LeafEntry {
         Node(self.0)
     }
 
+    /// Whether this word is a leaf entry, and not another node.
+    #[inline]
+    pub const fn is_leaf(self) -> bool {
+        self.0 & TAG_MASK == TAG_LEAF_1
+    }
+
     /// The address of the packed pattern.
     #[inline]
     pub const fn pattern(self) -> BlockAddr {
@@ -126,37 +131,44 @@ impl LeafEntry {
     }
 }
 
+/// A prefilter for the entries of a leaf: length and last token of the subject.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Prefilter {
+    /// The low half of an entry whose pattern has this length and ends in this token.
+    same_end: u32,
+    /// The low half of an entry whose pattern has this length and ends in `*`.
+    same_length: u32,
+    /// The low halves of entries that end in `>` after fewer tokens: this many fours from
+    /// [`LEAST_TAIL`] on.
+    tails: u32,
+}
+
 /// The low half of an entry that ends in `>` after no token. Those after more are above it in steps of
 /// four, and those with a literal at the end above all of them, as that bit is higher.
 #[allow(clippy::cast_possible_truncation)] // nine bits
 const LEAST_TAIL: u32 = (TAG_LEAF_1 | 1 << TAIL_SHIFT) as u32;
-
-/// A prefilter for the entries of a leaf: length and last token of the subject.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Prefilter(pub Wanted);
-
-const _: () = assert!(Wanted::KIND == TAG_LEAF_1 && TAG_MASK == 3);
 
 impl Prefilter {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub fn new(tokens: usize, fingerprint: u64) -> Self {
         let low = |fingerprint| LeafEntry::new(BlockAddr(0), tokens, false, fingerprint).0 as u32;
-        Self(Wanted {
-            // A pattern of this length that ends in this token.
-            either: low(Some(fingerprint)),
-            // One of this length that ends in `*`.
-            or: low(None),
-            // One that ends in `>` after fewer tokens.
-            first: LEAST_TAIL,
-            many: (tokens.min(MAX_COUNT + 1) as u32) << COUNT_SHIFT,
-        })
+        Self {
+            same_end: low(Some(fingerprint)),
+            same_length: low(None),
+            tails: (tokens.min(MAX_COUNT + 1) as u32) << COUNT_SHIFT,
+        }
     }
 
     /// Whether the pattern may match; false for nearly all that do not.
     #[inline]
+    #[allow(clippy::needless_bitwise_bool)] // without a branch, as none can be predicted
+    #[allow(clippy::cast_possible_truncation)] // the low half
     pub const fn passes(self, entry: LeafEntry) -> bool {
-        self.0.includes(entry.0)
+        let low = entry.0 as u32;
+        (low == self.same_end)
+            | (low == self.same_length)
+            | (low.wrapping_sub(LEAST_TAIL) < self.tails)
     }
 }
 

@@ -6,6 +6,7 @@ use super::address::{BlockAddr, LeafAddr, Slot};
 use super::hash::{NodeKey, TokenHasher};
 use super::node::Node;
 use super::storage::probe_table::Entry;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect};
 
 /// The data of a lookup: an index in memory, or an image. Anything that does not exist is empty.
@@ -16,8 +17,9 @@ pub(in crate::trie) trait View {
     fn home(&self, key: NodeKey) -> usize;
     /// The entry at the home position of a key, at which [`View::entries`] begins, to be prefetched.
     fn entry_at(&self, key: NodeKey, home: usize) -> Option<&Entry>;
-    /// The entries of the hash table from the home position of a key on, as far as its own can stand.
-    fn entries(&self, key: NodeKey, home: usize) -> &[Entry];
+    /// The entries of the hash table from the first whose key is not below this one on, as far as its
+    /// own entries can stand; `home` is the home position of the key.
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry];
     /// The words of a leaf, and what follows it.
     fn leaf(&self, address: LeafAddr) -> &[u64];
     /// The words of a packed pattern, and what follows it.

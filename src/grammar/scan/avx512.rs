@@ -10,15 +10,14 @@
 #![allow(clippy::inline_always)]
 
 use std::arch::x86_64::{
-    __m512i, _mm_extract_epi64, _mm_maskz_loadu_epi8, _mm512_add_epi16, _mm512_and_si512,
-    _mm512_castsi512_si256, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask,
-    _mm512_cmplt_epi8_mask, _mm512_cmplt_epu64_mask, _mm512_cmpneq_epi8_mask, _mm512_cvtepu8_epi16,
-    _mm512_loadu_si512, _mm512_mask_loadu_epi8, _mm512_maskz_compress_epi8,
-    _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_set1_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi64, _mm512_sub_epi64, _pdep_u64,
+    __m512i, _mm512_add_epi16, _mm512_castsi512_si256, _mm512_cmpeq_epi8_mask,
+    _mm512_cmplt_epi8_mask, _mm512_cmpneq_epi8_mask, _mm512_cvtepu8_epi16, _mm512_loadu_si512,
+    _mm512_mask_cmplt_epu64_mask, _mm512_mask_loadu_epi8, _mm512_maskz_compress_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_set1_epi8, _mm512_set1_epi16,
+    _mm512_set1_epi64, _mm512_sub_epi64,
 };
 
-use super::kernel::{EXPANDED, Filtered, Kernel, Masks, Task, Wanted};
+use super::kernel::{EXPANDED, Kernel, Masks, Task};
 use super::x86::{Avx2, Sse2};
 
 /// The instructions that the kernel needs: vectors of 64 bytes, masks of bytes, and compression.
@@ -52,7 +51,6 @@ impl Avx512 {
         let avx2 = Avx2::detect()?;
         let detected = std::arch::is_x86_feature_detected!("avx512f")
             && std::arch::is_x86_feature_detected!("avx512bw")
-            && std::arch::is_x86_feature_detected!("avx512vl")
             && std::arch::is_x86_feature_detected!("avx512vbmi2");
         detected.then_some(Self(avx2))
     }
@@ -95,7 +93,7 @@ impl Avx512 {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,popcnt")]
 fn run_avx512<T: Task>(avx512: Avx512, task: T) -> T::Output {
     task.run(avx512)
 }
@@ -123,54 +121,16 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // sixteen bits
-    fn up_to_sixteen(self, text: &[u8], start: usize, length: usize) -> Option<[u64; 2]> {
-        let part = text.get(start..start.wrapping_add(length))?;
-        // SAFETY: a value of this type exists, so the processor has these instructions; only the
-        // bytes of the slice are read, as many as the mask has bits.
-        let bytes = unsafe {
-            let within = lowest_bits(length.min(16)) as u16;
-            let bytes = _mm_maskz_loadu_epi8(within, part.as_ptr().cast());
-            [_mm_extract_epi64::<0>(bytes), _mm_extract_epi64::<1>(bytes)]
-        };
-        Some(bytes.map(i64::cast_unsigned))
-    }
-
-    const SELECTS: bool = true;
-
-    #[inline(always)]
-    fn select(self, bits: u64, below: usize) -> usize {
-        // SAFETY: a value of this type exists, so the processor has the instruction.
-        let bit = unsafe { _pdep_u64(1 << (below % 64), bits) };
-        bit.trailing_zeros() as usize
-    }
-
-    #[inline(always)]
-    fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {
+    fn count_below(self, pairs: &[[u64; 2]; 4], bound: u64) -> usize {
         // SAFETY: a value of this type exists, so the processor has these instructions; 64 bytes
-        // are read, and the vector that becomes an array has as many.
-        unsafe {
+        // are read.
+        let below = unsafe {
             let all = _mm512_loadu_si512(pairs.as_ptr().cast());
-            let splat = |number: u32| _mm512_set1_epi64(i64::from(number));
-            let keys = _mm512_set1_epi64(key.cast_signed());
-            let equal = (_mm512_cmpeq_epi64_mask(all, keys) & 0b0101_0101) << 1;
-            let kind = _mm512_and_si512(all, splat(3));
-            let kind = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(Wanted::KIND.cast_signed()))
-                & equal;
-            let low = _mm512_and_si512(all, splat(u32::MAX));
-            let from_first = _mm512_sub_epi64(low, splat(wanted.first));
-            let passing = kind
-                & (_mm512_cmpeq_epi64_mask(low, splat(wanted.either))
-                    | _mm512_cmpeq_epi64_mask(low, splat(wanted.or))
-                    | _mm512_cmplt_epu64_mask(from_first, splat(wanted.many)));
-            let numbers = _mm512_maskz_compress_epi64(passing, all);
-            Filtered {
-                passed: std::mem::transmute::<__m512i, [u64; 8]>(numbers),
-                count: passing.count_ones() as usize,
-                of_kind: kind.count_ones() as usize,
-                others: equal & !kind,
-            }
-        }
+            let less = _mm512_sub_epi64(all, _mm512_set1_epi64(1));
+            let bound = _mm512_set1_epi64(bound.wrapping_sub(1).cast_signed());
+            _mm512_mask_cmplt_epu64_mask(0b0101_0101, less, bound)
+        };
+        below.count_ones() as usize
     }
 
     #[inline(always)]

@@ -47,44 +47,6 @@ impl Masks {
     }
 }
 
-/// The second numbers of pairs that [`Kernel::filter_pairs`] passes: of one kind, which their lowest two
-/// bits tell, and with a low half that is one of two, or in a range.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted {
-    pub either: u32,
-    pub or: u32,
-    pub first: u32,
-    /// The count of numbers from `first` on.
-    pub many: u32,
-}
-
-impl Wanted {
-    /// The kind of a number that can pass: its lowest two bits.
-    pub const KIND: u64 = 1;
-
-    /// Whether the low half of a number is wanted.
-    #[inline(always)]
-    #[allow(clippy::needless_bitwise_bool)] // without a branch, as none can be predicted
-    #[allow(clippy::cast_possible_truncation)] // the low half
-    pub const fn includes(self, number: u64) -> bool {
-        let low = number as u32;
-        (low == self.either) | (low == self.or) | (low.wrapping_sub(self.first) < self.many)
-    }
-}
-
-/// The result of [`Kernel::filter_pairs`].
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Filtered {
-    /// The numbers that pass, and others behind them; the first is 0 if none passes.
-    pub passed: [u64; 8],
-    /// The number of those that pass.
-    pub count: usize,
-    /// The number of pairs with the key whose number is of the kind that can pass.
-    pub of_kind: usize,
-    /// The other pairs with the key: the higher one of two bits a pair, the first pair lowest.
-    pub others: u8,
-}
-
 /// Positions that are expanded at a time.
 pub(crate) const EXPANDED: usize = 32;
 
@@ -100,39 +62,14 @@ pub(crate) trait Kernel: Copy {
         None
     }
 
-    /// `length` bytes of a text from `start` on, up to sixteen, as two words, the first byte lowest,
-    /// with zeros behind; `None` without an instruction that reads exactly these.
+    /// The count of pairs whose first number is below `bound`; 0 counts as above all.
     #[inline(always)]
-    fn up_to_sixteen(self, _text: &[u8], _start: usize, _length: usize) -> Option<[u64; 2]> {
-        None
+    fn count_below(self, pairs: &[[u64; 2]; 4], bound: u64) -> usize {
+        let below = |pair: &[u64; 2]| pair[0].wrapping_sub(1) < bound.wrapping_sub(1);
+        pairs.iter().map(|pair| usize::from(below(pair))).sum()
     }
 
-    /// Whether [`Kernel::select`] is one instruction.
-    const SELECTS: bool = false;
-
-    /// The index of the set bit that has so many others below it, up to 63; 64 if there is none.
-    #[inline(always)]
-    fn select(self, bits: u64, below: usize) -> usize {
-        let mut bits = bits;
-        for _ in 0..below {
-            bits &= bits.wrapping_sub(1);
-        }
-        bits.trailing_zeros() as usize
-    }
-
-    /// The pairs of four that have `key` as their first number, and of these those with a second number
-    /// that is wanted.
-    #[inline(always)]
-    fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {
-        let mut equal = 0;
-        for (&[found, _], bit) in pairs.iter().zip([2, 8, 32, 128]) {
-            equal |= if found == key { bit } else { 0 };
-        }
-        filter_many(pairs, equal, wanted)
-    }
-
-    /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last
-    /// one, and those after the first [`EXPANDED`], have no meaning.
+    /// `start` plus the index of each set bit; `None` without a compress instruction. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
     #[inline(always)]
     fn expand(self, _bits: u64, _start: u16) -> Option<[u16; EXPANDED]> {
         None
@@ -185,27 +122,6 @@ pub(crate) trait Kernel: Copy {
         }
         self.sixteen::<PATTERN, SERVER>(&padded)
     }
-}
-
-/// As [`Kernel::filter_pairs`], by the pairs that have the key, as [`Filtered::others`].
-#[inline]
-pub(super) fn filter_many(pairs: &[[u64; 2]; 4], mut equal: u8, wanted: Wanted) -> Filtered {
-    let mut filtered = Filtered::default();
-    while equal != 0 {
-        let number = pairs[equal.trailing_zeros() as usize / 2 % 4][1];
-        let lowest = equal & equal.wrapping_neg();
-        equal ^= lowest;
-        if number & 3 != Wanted::KIND {
-            filtered.others |= lowest;
-            continue;
-        }
-        filtered.of_kind += 1;
-        if wanted.includes(number) {
-            filtered.passed[filtered.count % 8] = number;
-            filtered.count += 1;
-        }
-    }
-    filtered
 }
 
 /// Both halves of a block; `HALF` is half of `WHOLE`.

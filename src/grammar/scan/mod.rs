@@ -21,7 +21,7 @@ mod x86;
 use super::{Dialect, Form};
 pub(crate) use dispatch::{Baseline, with_best_kernel};
 use kernel::EXPANDED;
-pub(crate) use kernel::{Filtered, Kernel, Masks, Task, Wanted};
+pub(crate) use kernel::{Kernel, Masks, Task};
 #[cfg(test)]
 pub(crate) use words::Words;
 

@@ -2,7 +2,7 @@
 //! that end where the text ends, so that a sanitizer would report a read beyond it.
 
 use super::words::Words;
-use super::{Filtered, Kernel, NEAR_SLACK, SLACK, Scan, Wanted, dots_at, scan, scan_with};
+use super::{Kernel, NEAR_SLACK, SLACK, Scan, dots_at, scan, scan_with};
 #[cfg(target_arch = "x86_64")]
 use super::{
     avx512::Avx512,
@@ -249,79 +249,22 @@ fn texts_are_compared_byte_by_byte() {
 }
 
 #[test]
-fn up_to_sixteen_bytes_are_read_with_zeros_behind() {
-    let text = text_of(40);
-    for start in 0..40 {
-        for length in 0..=16.min(40 - start) {
-            let mut bytes = [0; 16];
-            bytes[..length].copy_from_slice(&text[start..start + length]);
-            let words = [&bytes[..8], &bytes[8..]];
-            let expected = words.map(|eight| u64::from_le_bytes(eight.try_into().unwrap()));
+fn numbers_below_a_bound_are_counted_and_zero_is_above_all() {
+    let bounds = [1, 2, 7, u64::MAX >> 1, 1 << 63, u64::MAX - 1, u64::MAX];
+    for bound in bounds {
+        for numbers in 0..5usize.pow(4) {
+            let choices = [0, 1, bound.wrapping_sub(1), bound, u64::MAX];
+            let mut rest = numbers;
+            let pairs: [[u64; 2]; 4] = std::array::from_fn(|_| {
+                let chosen = choices[rest % 5];
+                rest /= 5;
+                [chosen, !chosen]
+            });
+            let below = |&&[number, _]: &&[u64; 2]| number != 0 && number < bound;
+            let expected = pairs.iter().filter(below).count();
             with_each_kernel!(kernel => {
-                let read = kernel.up_to_sixteen(&text, start, length);
-                assert_eq!(read.unwrap_or(expected), expected, "{start} {length}");
+                assert_eq!(kernel.count_below(&pairs, bound), expected, "{pairs:?} {bound}");
             });
         }
-    }
-}
-
-#[test]
-fn the_bit_after_so_many_others_is_selected() {
-    for bits in [0, 1, 1 << 63, 0b1011_0100, u64::MAX, 0x8000_0100_0000_8001] {
-        let set: Vec<usize> = (0..64).filter(|&at| bits >> at & 1 == 1).collect();
-        for below in 0..64 {
-            let expected = set.get(below).copied().unwrap_or(64);
-            with_each_kernel!(kernel => assert_eq!(kernel.select(bits, below), expected));
-        }
-    }
-}
-
-#[test]
-fn pairs_of_a_key_are_filtered_by_their_numbers() {
-    let wanted = Wanted {
-        either: 0x4001,
-        or: 0x8005,
-        first: 0x101,
-        many: 12,
-    };
-    let numbers = [
-        0x4001,
-        7 << 32 | 0x4001,
-        0x8005,
-        0x101,
-        0x109,
-        0x10d,
-        0xfd,
-        0x111,
-        0x103,
-        0x4002,
-        0,
-    ];
-    let is_wanted = [
-        true, true, true, true, true, false, false, false, false, false, false,
-    ];
-    for choice in 0..22usize.pow(4) {
-        // Every one of four is one of the numbers, with the key or with another one.
-        let chosen: [usize; 4] = [1, 22, 22 * 22, 22 * 22 * 22].map(|unit| choice / unit % 22);
-        if !choice.is_multiple_of(3) {
-            continue; // enough of them
-        }
-        let pairs = chosen.map(|one| [if one < 11 { 9 } else { 9 << 32 }, numbers[one % 11]]);
-        let of_key = || chosen.iter().enumerate().filter(|&(_, &one)| one < 11);
-        let expected: Vec<u64> = of_key()
-            .filter(|&(_, &one)| is_wanted[one])
-            .map(|(_, &one)| numbers[one])
-            .collect();
-        let is_kind = |one: usize| numbers[one] & 3 == Wanted::KIND;
-        let of_kind = of_key().filter(|&(_, &one)| is_kind(one)).count();
-        let others = of_key()
-            .filter(|&(_, &one)| !is_kind(one))
-            .map(|(at, _)| 2 << (2 * at))
-            .sum();
-        with_each_kernel!(kernel => {
-            let found: Filtered = kernel.filter_pairs(&pairs, 9, wanted);
-            assert_eq!(found.passed[..found.count], expected, "{pairs:?}");
-            assert_eq!((found.of_kind, found.others), (of_kind, others), "{pairs:?}");
-        });
     }
 }

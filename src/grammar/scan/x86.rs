@@ -8,13 +8,11 @@
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_movemask_epi8, _mm_or_si128,
-    _mm_set_epi64x, _mm_set1_epi8, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi8,
-    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cmpgt_epi8, _mm256_cmpgt_epi32,
-    _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_slli_epi64, _mm256_sub_epi32, _mm256_xor_si256,
+    _mm_set_epi64x, _mm_set1_epi8, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_movemask_epi8,
+    _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8,
 };
 
-use super::kernel::{Filtered, Kernel, Masks, Task, Wanted, filter_many, halves, words};
+use super::kernel::{Kernel, Masks, Task, halves, words};
 
 /// AVX2, if the processor has it.
 #[derive(Clone, Copy)]
@@ -89,66 +87,12 @@ fn narrow(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_set_epi64x(b, a) }
 }
 
-/// Masks of two pairs, one bit a number: those with the key, of these those whose number is of the kind that can
-/// pass, and of these those that pass.
-#[inline(always)]
-fn pair_masks(_: Avx2, [a, b, c, d]: [u64; 4], key: u64, wanted: Wanted) -> [u32; 3] {
-    // SAFETY: AVX2, and a value of the type `Avx2` exists only where it is.
-    unsafe {
-        let [a, b, c, d] = [a, b, c, d].map(u64::cast_signed);
-        let all = _mm256_set_epi64x(d, c, b, a);
-        let splat = |number: u32| _mm256_set1_epi32(number.cast_signed());
-        // One bit a number: its sign; that of a low half is moved there.
-        let bits = |mask| _mm256_movemask_pd(_mm256_castsi256_pd(mask)).cast_unsigned();
-        let of_low = |mask| bits(_mm256_slli_epi64::<32>(mask));
-        let keys = _mm256_cmpeq_epi64(all, _mm256_set1_epi64x(key.cast_signed()));
-        let equal = (bits(keys) & 0b101) << 1;
-        let kind = _mm256_cmpeq_epi32(_mm256_and_si256(all, splat(3)), splat(1));
-        let kind = equal & of_low(kind);
-        // The comparison is signed.
-        let sign = splat(1 << 31);
-        let from = _mm256_xor_si256(_mm256_sub_epi32(all, splat(wanted.first)), sign);
-        let within = _mm256_cmpgt_epi32(splat(wanted.many ^ 1 << 31), from);
-        let either = _mm256_or_si256(
-            _mm256_cmpeq_epi32(all, splat(wanted.either)),
-            _mm256_cmpeq_epi32(all, splat(wanted.or)),
-        );
-        [equal, kind, kind & of_low(_mm256_or_si256(either, within))]
-    }
-}
-
 impl Kernel for Avx2 {
     #[inline(always)]
     fn equal(self, left: &[u8; 32], right: &[u8; 32]) -> u32 {
         let (left, right) = (wide(self, left), wide(self, right));
         // SAFETY: AVX2, and a value of this type exists only where it is.
         unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi8(left, right)) }.cast_unsigned()
-    }
-
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // eight bits
-    fn filter_pairs(self, pairs: &[[u64; 2]; 4], key: u64, wanted: Wanted) -> Filtered {
-        let words = pairs.as_flattened();
-        let (Some(low), Some(high)) = (words.first_chunk::<4>(), words.last_chunk::<4>()) else {
-            return Filtered::default(); // never: there are eight
-        };
-        let (low, high) = (
-            pair_masks(self, *low, key, wanted),
-            pair_masks(self, *high, key, wanted),
-        );
-        let [equal, kind, passes] = std::array::from_fn(|at| low[at] | high[at] << 4);
-        if passes & passes.wrapping_sub(1) != 0 {
-            return filter_many(pairs, equal as u8, wanted);
-        }
-        let number = pairs[passes.trailing_zeros() as usize / 2 % 4][1];
-        let mut filtered = Filtered {
-            count: usize::from(passes != 0),
-            of_kind: kind.count_ones() as usize,
-            others: (equal & !kind) as u8,
-            ..Filtered::default()
-        };
-        filtered.passed[0] = if passes != 0 { number } else { 0 };
-        filtered
     }
 
     #[inline(always)]

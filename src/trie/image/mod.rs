@@ -20,9 +20,10 @@ use super::hash::{NodeKey, TokenHasher};
 use super::node::Node;
 use super::pattern::packed_pattern::packed_len;
 use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::probe_table::{Entry, home};
+use super::storage::probe_table::{Entry, home, position};
 use super::storage::to_u32;
 use super::view::View;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use layout::{MAX_PROBE, RECORD};
@@ -118,12 +119,14 @@ impl View for Image<'_> {
         entries.get(home)
     }
 
-    #[inline]
-    fn entries(&self, _: NodeKey, home: usize) -> &[Entry] {
+    #[inline(always)]
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry] {
         let (entries, _) = self.table.as_chunks::<2>();
         // No probe of an intact table is longer.
         let near = entries.get(home..).unwrap_or_default();
-        &near[..near.len().min(MAX_PROBE)]
+        let near = &near[..near.len().min(MAX_PROBE)];
+        near.get(position(kernel, near, 0, key.0)..)
+            .unwrap_or_default()
     }
 
     #[inline]

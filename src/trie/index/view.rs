@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::Index;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::hash::{NodeKey, TokenHasher};
@@ -33,9 +34,9 @@ impl View for Index {
         self.nodes.entry_at(key, home)
     }
 
-    #[inline]
-    fn entries(&self, key: NodeKey, home: usize) -> &[Entry] {
-        self.nodes.entries_from(key, home)
+    #[inline(always)]
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry] {
+        self.nodes.entries_from(kernel, key, home)
     }
 
     #[inline]

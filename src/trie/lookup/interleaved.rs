@@ -80,7 +80,7 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
                     *place = text;
                     if subject.read(kernel, self.view, text).is_ok() {
                         *is_valid = true;
-                        walk.visit_root(kernel, self.view, number, text, subject);
+                        walk.visit_root(self.view, number, text, subject);
                     }
                 }
             }
@@ -110,21 +110,20 @@ fn compare<K: Kernel, V: View>(
     let mut blocks: [&[u64]; PREFETCHED] = [&[]; PREFETCHED];
     for candidates in candidates.chunks(PREFETCHED) {
         for (candidate, place) in candidates.iter().zip(&mut blocks) {
-            *place = view.pattern(candidate.pattern());
+            *place = view.pattern(candidate.pattern);
             prefetch_pattern(place);
         }
         for (candidate, block) in candidates.iter().zip(&blocks) {
-            let number = candidate.subject();
-            let place = number as usize;
+            let place = candidate.subject as usize;
             let (Some(text), Some(subject)) = (texts.get(place), subjects.get(place)) else {
                 continue;
             };
             if matches(kernel, block, text, &subject.tokens) {
                 let (first, last, id) = list_ends(block);
-                found.push((number, id));
+                found.push((candidate.subject, id));
                 if first != last {
                     let later = later_subscriptions(view, first, 1);
-                    found.extend(later.map(|later| (number, later.id)));
+                    found.extend(later.map(|later| (candidate.subject, later.id)));
                 }
             }
         }

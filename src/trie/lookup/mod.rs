@@ -26,7 +26,6 @@ use crate::trie::address::Slot;
 use crate::trie::index::Index;
 use crate::trie::view::View;
 use interleaved::Group;
-use scalar::Noted;
 use walk::{Subject, Walk};
 
 /// Items of scratch memory that are kept for the next lookup; 64 KiB of subscriptions. A larger value
@@ -37,7 +36,6 @@ pub(super) const MAX_KEPT: usize = 4096;
 #[derive(Default)]
 pub struct Scratch {
     subject: Subject,
-    noted: Noted,
     walk: Walk,
     /// Members of queue groups that match.
     pub(super) members: Vec<(QueueId, SubscriptionRef)>,
@@ -150,14 +148,9 @@ impl Scratch {
         text: &[u8],
         mut found: impl FnMut(&'v [u64]) -> bool,
     ) -> Result<(), Error> {
-        let Self {
-            subject,
-            noted,
-            walk,
-            ..
-        } = self;
+        let Self { subject, walk, .. } = self;
         subject.read(kernel, view, text)?;
-        if let Some(work) = scalar::look_up(kernel, view, text, subject, noted, &mut found) {
+        if let Some(work) = scalar::look_up(kernel, view, text, subject, &mut found) {
             walk.work = work;
         } else {
             let found = &mut found;
@@ -196,10 +189,10 @@ impl<V: View> Task for LookUpFar<'_, '_, V> {
             ..
         } = self;
         walk.start(false);
-        walk.visit_root(kernel, view, 0, text, subject);
+        walk.visit_root(view, 0, text, subject);
         walk.visit_all(kernel, view, &[text], std::slice::from_ref(subject));
         for candidate in walk.candidates() {
-            let block = view.pattern(candidate.pattern());
+            let block = view.pattern(candidate.pattern);
             if matches(kernel, block, text, &subject.tokens) && !(self.found)(block) {
                 return;
             }

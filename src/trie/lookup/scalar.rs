@@ -6,44 +6,33 @@
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
 
-use super::walk::{Subject, child, is_past};
-use crate::grammar::scan::{Filtered, Kernel};
-use crate::grammar::token_ends::Spans;
-use crate::trie::hash::{NodeKey, TokenHasher, rest_key};
-use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
+use super::walk::Subject;
+use crate::grammar::scan::Kernel;
+use crate::grammar::token_ends::NearTokens;
+use crate::trie::address::BlockAddr;
+use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
+use crate::trie::node::{
+    Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
+};
 use crate::trie::pattern::packed_pattern::matches;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
 use crate::trie::view::View;
 
-/// Visits, and candidates, that have room. A lookup on the files of the benchmarks has about four.
+/// Visits, and candidates, that have room. A lookup on the files of the benchmarks has about four;
+/// more would take longer to clear.
 const ROOM: usize = 16;
 
-/// The visits and candidates noted for a subject.
-pub(super) struct Noted {
-    visits: [(NodeKey, usize); ROOM],
-    /// Leaf entries that passed, and room for those that are written at a time.
-    candidates: [u64; ROOM + 8],
-}
-
-impl Default for Noted {
-    fn default() -> Self {
-        Self {
-            visits: [(NodeKey(0), 0); ROOM],
-            candidates: [0; ROOM + 8],
-        }
-    }
-}
-
-struct Lookup<'a, 'v, V, T> {
+struct Lookup<'a, 'v, V> {
     view: &'v V,
-    hasher: TokenHasher,
+    hasher: &'v TokenHasher,
     text: &'a [u8],
-    tokens: T,
+    tokens: NearTokens<'a>,
     prefilter: Prefilter,
-    noted: &'a mut Noted,
+    visits: [(NodeKey, usize); ROOM],
     /// The number of visits noted.
-    visits: usize,
+    noted: usize,
+    candidates: [BlockAddr; ROOM],
     /// The number of candidates.
     passed: usize,
     work: usize,
@@ -58,97 +47,78 @@ pub(super) fn look_up<'v, K: Kernel, V: View>(
     view: &'v V,
     text: &[u8],
     subject: &Subject,
-    noted: &mut Noted,
-    found: impl FnMut(&'v [u64]) -> bool,
-) -> Option<usize> {
-    if view.hasher().strong {
-        return None;
-    }
-    let prefilter = subject.prefilter;
-    if let Some(short) = subject.tokens.short::<K>() {
-        return look_up_tokens(kernel, view, text, short, prefilter, noted, found);
-    }
-    let near = subject.tokens.near()?;
-    look_up_tokens(kernel, view, text, near, prefilter, noted, found)
-}
-
-#[inline(always)]
-fn look_up_tokens<'v, K: Kernel, V: View, T: Spans>(
-    kernel: K,
-    view: &'v V,
-    text: &[u8],
-    tokens: T,
-    prefilter: Prefilter,
-    noted: &mut Noted,
     mut found: impl FnMut(&'v [u64]) -> bool,
 ) -> Option<usize> {
+    let hasher = view.hasher();
+    if hasher.strong {
+        return None;
+    }
     let mut lookup = Lookup {
         view,
-        hasher: TokenHasher {
-            strong: false, // as asked above; here a constant
-            ..*view.hasher()
-        },
+        hasher,
         text,
-        tokens,
-        prefilter,
-        noted,
-        visits: 0,
+        tokens: subject.tokens.near()?,
+        prefilter: subject.prefilter,
+        visits: [(NodeKey(0), 0); ROOM],
+        noted: 0,
+        candidates: [BlockAddr(0); ROOM],
         passed: 0,
         work: 0,
     };
-    lookup.visit_node(kernel, lookup.hasher.root(), view.root());
+    lookup.visit_node(hasher.root(), view.root());
     let mut at = 0;
-    while at < lookup.visits {
+    while at < lookup.noted {
         // Only a visit that has room is looked up.
-        let (key, home) = *lookup.noted.visits.get(at)?;
+        let (key, home) = *lookup.visits.get(at)?;
         at += 1;
         lookup.visit(kernel, key, home);
     }
-    if lookup.passed >= ROOM {
+    let candidates = lookup.candidates.get(..lookup.passed)?;
+    if lookup.passed == ROOM {
         return None;
     }
-    for &candidate in lookup.noted.candidates.get(..lookup.passed)? {
-        let block = view.pattern(LeafEntry(candidate).pattern());
-        if matches(kernel, block, text, tokens) && !found(block) {
+    for &candidate in candidates {
+        let block = view.pattern(candidate);
+        if matches(kernel, block, text, &subject.tokens) && !found(block) {
             break;
         }
     }
     Some(lookup.work)
 }
 
-impl<V: View, T: Spans> Lookup<'_, '_, V, T> {
+impl<V: View> Lookup<'_, '_, V> {
     /// Visits the nodes of a key.
     #[inline(always)]
     fn visit<K: Kernel>(&mut self, kernel: K, key: NodeKey, home: usize) {
         self.work += 1;
-        let mut entries = self.view.entries(key, home);
-        while let Some((four, more)) = entries.split_first_chunk::<4>() {
-            // Which nodes a key has, and whether their patterns pass, cannot be predicted, so there is
-            // no branch for a leaf.
-            let filtered = kernel.filter_pairs(four, key.0, self.prefilter.0);
-            self.work += filtered.of_kind;
-            self.note_candidates(&filtered);
-            let mut others = filtered.others;
-            while others != 0 {
-                let [_, word] = four[others.trailing_zeros() as usize / 2 % 4];
-                self.visit_node(kernel, key, Node(word));
-                others &= others - 1;
+        let mut entries = self.view.entries(kernel, key, home);
+        // Most keys have at most two nodes, and most of these are leaves of one pattern. Whether there
+        // are such nodes, and whether their patterns pass, cannot be predicted, so there is no branch.
+        if let Some((two, more)) = entries.split_first_chunk::<2>() {
+            for &[found, word] in two {
+                let entry = LeafEntry(word);
+                let is_leaf = (found == key.0) & entry.is_leaf();
+                self.work += usize::from(is_leaf);
+                self.note_candidate(entry, is_leaf & self.prefilter.passes(entry));
             }
-            if is_past(four[3], key) {
+            self.prefetch_last();
+            let [found, word] = two[0];
+            if (found == key.0) & !LeafEntry(word).is_leaf() {
+                self.visit_node(key, Node(word));
                 return;
             }
             entries = more;
         }
-        for &[_, word] in entries.iter().filter(|&&[found, _]| found == key.0) {
-            self.visit_node(kernel, key, Node(word));
+        for &[_, word] in entries.iter().take_while(|&&[found, _]| found == key.0) {
+            self.visit_node(key, Node(word));
         }
     }
 
     /// Notes what a node leads to.
     #[inline(always)]
-    fn visit_node<K: Kernel>(&mut self, kernel: K, key: NodeKey, node: Node) {
+    fn visit_node(&mut self, key: NodeKey, node: Node) {
         match node.kind() {
-            Kind::Branch(branch) => self.visit_branch(kernel, key, branch),
+            Kind::Branch(branch) => self.visit_branch(key, branch),
             Kind::Leaf1(entry) => self.filter(entry),
             Kind::LeafN(leaf) => {
                 for &word in entries_in(self.view.leaf(leaf.address()), leaf) {
@@ -161,14 +131,51 @@ impl<V: View, T: Spans> Lookup<'_, '_, V, T> {
 
     /// Notes the rest child, if a pattern below it can match, and the child of the subject's tokens.
     #[inline(always)]
-    fn visit_branch<K: Kernel>(&mut self, kernel: K, key: NodeKey, branch: Branch) {
+    fn visit_branch(&mut self, key: NodeKey, branch: Branch) {
         if branch.rest_fits(self.tokens.count()) {
             self.note_visit(rest_key(key));
         }
-        let (hasher, text, tokens) = (&self.hasher, self.text, self.tokens);
-        if let Some(child) = child(kernel, hasher, text, tokens, branch, key) {
+        if let Some(child) = self.child(key, branch) {
             self.note_visit(child);
         }
+    }
+
+    /// The key of the child of a branch, if the subject has a token at each position.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // below 64
+    fn child(&self, parent: NodeKey, branch: Branch) -> Option<NodeKey> {
+        if branch.is_far() {
+            return self.far_child(parent, branch);
+        }
+        let (mut codes, left) = branch.codes();
+        let mut sum = 0u64;
+        for _ in 0..left {
+            let code = codes & CODE_MASK;
+            codes >>= CODE_BITS;
+            let position = code as usize;
+            let hash = if code == LENGTH_CODE {
+                self.hasher.count(self.tokens.count())
+            } else if position < self.tokens.count() {
+                let (start, end) = self.tokens.span(position);
+                self.hasher.weak(self.text, start, end, position)
+            } else {
+                return None;
+            };
+            sum = sum.wrapping_add(hash);
+        }
+        Some(child_key(parent, sum))
+    }
+
+    /// As [`Lookup::child`] of a branch on a far position, which a subject of near tokens may have.
+    #[cold]
+    fn far_child(&self, parent: NodeKey, branch: Branch) -> Option<NodeKey> {
+        let position = branch.far_position()?;
+        if position >= self.tokens.count() {
+            return None;
+        }
+        let (start, end) = self.tokens.span(position);
+        let hash = self.hasher.weak(self.text, start, end, position);
+        Some(child_key(parent, hash))
     }
 
     #[inline(always)]
@@ -176,40 +183,34 @@ impl<V: View, T: Spans> Lookup<'_, '_, V, T> {
         let home = self.view.home(key);
         prefetch(self.view.entry_at(key, home));
         // One that has no room is counted, and then not found.
-        if let Some(place) = self.noted.visits.get_mut(self.visits) {
+        if let Some(place) = self.visits.get_mut(self.noted) {
             *place = (key, home);
         }
-        self.visits += 1;
+        self.noted += 1;
     }
 
     #[inline(always)]
     fn filter(&mut self, entry: LeafEntry) {
         self.work += 1;
-        if self.prefilter.passes(entry) {
-            if let Some(place) = self.noted.candidates.get_mut(self.passed) {
-                *place = entry.0;
-            }
-            self.passed = (self.passed + 1).min(ROOM);
-            prefetch_pattern(self.view.pattern(entry.pattern()));
-        }
+        self.note_candidate(entry, self.prefilter.passes(entry));
+        self.prefetch_last();
     }
 
-    /// Notes the leaf entries that passed the prefilter.
+    /// Notes the pattern of a leaf entry if it passed the prefilter.
     #[inline(always)]
-    fn note_candidates(&mut self, filtered: &Filtered) {
-        // Without a branch: one that did not pass is overwritten by the next one. Few are more.
-        let places = self.noted.candidates.get_mut(self.passed..);
-        if let Some(places) = places.and_then(<[u64]>::first_chunk_mut) {
-            if filtered.count > 1 {
-                *places = filtered.passed;
-            } else {
-                places[0] = filtered.passed[0];
-            }
+    fn note_candidate(&mut self, entry: LeafEntry, passes: bool) {
+        // Without a branch: what did not pass is overwritten by the next one.
+        if let Some(place) = self.candidates.get_mut(self.passed) {
+            *place = entry.pattern();
         }
-        self.passed = (self.passed + filtered.count).min(ROOM);
-        // If none passed, that at address 0, which is near.
-        let first = LeafEntry(filtered.passed[0]);
-        prefetch_pattern(self.view.pattern(first.pattern()));
+        self.passed = (self.passed + usize::from(passes)).min(ROOM);
+    }
+
+    /// Prefetches the pattern of the last candidate, which may be an earlier one than was noted last.
+    #[inline(always)]
+    fn prefetch_last(&self) {
+        let last = self.candidates[self.passed.saturating_sub(1) % ROOM];
+        prefetch_pattern(self.view.pattern(last));
     }
 }
 

@@ -2,26 +2,21 @@
 //!
 //! One walk serves one subject or a group of them; it has one queue of keys and one list of
 //! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
-// A lookup is one function for each kernel.
-#![allow(clippy::inline_always, clippy::too_many_arguments)]
 
 use crate::error::Error;
-use crate::grammar::scan::{Filtered, Kernel};
-use crate::grammar::token_ends::{Spans, TokenEnds};
+use crate::grammar::scan::Kernel;
 use crate::trie::address::BlockAddr;
-use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
-use crate::trie::node::{
-    Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
-};
+use crate::trie::hash::{NodeKey, rest_key};
+use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
+use crate::trie::pattern::tokenizer::Tokenizer;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
-use crate::trie::storage::probe_table::Entry;
 use crate::trie::view::View;
 
 /// A subject that is looked up.
 #[derive(Default)]
 pub(super) struct Subject {
-    pub tokens: TokenEnds,
+    pub tokens: Tokenizer,
     pub prefilter: Prefilter,
 }
 
@@ -35,63 +30,11 @@ impl Subject {
         text: &[u8],
     ) -> Result<(), Error> {
         let (dialect, bounds) = view.grammar();
-        let tokens = &mut self.tokens;
-        tokens.read_subject(kernel, text, dialect, bounds)?;
-        let count = tokens.count();
-        let last = tokens.span(kernel, count - 1).unwrap_or_default();
-        self.prefilter = Prefilter::new(count, view.hasher().fingerprint(text, last));
+        self.tokens.tokenize(kernel, text, dialect, bounds)?;
+        self.prefilter = self.tokens.prefilter(text, view.hasher());
         Ok(())
     }
 }
-
-/// The key of the child of a branch for a subject, if it has a token at each position.
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // below 64
-pub(super) fn child<K: Kernel, T: Spans>(
-    kernel: K,
-    hasher: &TokenHasher,
-    text: &[u8],
-    tokens: T,
-    branch: Branch,
-    parent: NodeKey,
-) -> Option<NodeKey> {
-    if branch.is_far() {
-        return far_child(kernel, hasher, text, tokens, branch, parent);
-    }
-    let (mut codes, left) = branch.codes();
-    let mut sum = 0u64;
-    for _ in 0..left {
-        let code = codes & CODE_MASK;
-        codes >>= CODE_BITS;
-        let position = code as usize;
-        let hash = if code == LENGTH_CODE {
-            hasher.count(tokens.count())
-        } else {
-            hasher.token(kernel, text, tokens.span(kernel, position)?, position)
-        };
-        sum = sum.wrapping_add(hash);
-    }
-    Some(child_key(parent, sum))
-}
-
-/// As [`child`] of a branch on a far position.
-#[cold]
-fn far_child<K: Kernel, T: Spans>(
-    kernel: K,
-    hasher: &TokenHasher,
-    text: &[u8],
-    tokens: T,
-    branch: Branch,
-    parent: NodeKey,
-) -> Option<NodeKey> {
-    let position = branch.far_position()?;
-    let span = tokens.span(kernel, position)?;
-    let hash = hasher.token(kernel, text, span, position);
-    Some(child_key(parent, hash))
-}
-
-/// The entries that a kernel passes at a time.
-const PASSED: usize = 8;
 
 /// A key to be looked up for a subject.
 #[derive(Clone, Copy)]
@@ -101,24 +44,11 @@ struct Visit {
     subject: u32,
 }
 
-/// A pattern that passed the prefilter for a subject: its address in the high half, the number of the
-/// subject in the low one.
+/// A pattern that passed the prefilter for a subject.
 #[derive(Clone, Copy)]
-pub(super) struct Candidate(u64);
-
-impl Candidate {
-    pub fn new(entry: LeafEntry, subject: u32) -> Self {
-        Self(u64::from(entry.pattern().0) << 32 | u64::from(subject))
-    }
-
-    pub const fn pattern(self) -> BlockAddr {
-        LeafEntry(self.0).pattern()
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // the low half
-    pub const fn subject(self) -> u32 {
-        self.0 as u32
-    }
+pub(super) struct Candidate {
+    pub pattern: BlockAddr,
+    pub subject: u32,
 }
 
 /// The state of a walk.
@@ -158,16 +88,8 @@ impl Walk {
 
     /// Notes what the root leads to for a subject.
     #[inline(always)]
-    pub fn visit_root<K: Kernel, V: View>(
-        &mut self,
-        kernel: K,
-        view: &V,
-        number: u32,
-        text: &[u8],
-        subject: &Subject,
-    ) {
+    pub fn visit_root<V: View>(&mut self, view: &V, number: u32, text: &[u8], subject: &Subject) {
         self.visit_node(
-            kernel,
             view,
             view.hasher().root(),
             view.root(),
@@ -216,35 +138,36 @@ impl Walk {
         subject: &Subject,
     ) {
         self.work += 1;
-        let mut entries = view.entries(key, home);
-        while let Some((four, more)) = entries.split_first_chunk::<4>() {
-            // Which nodes a key has, and whether their patterns pass, cannot be predicted, so there is
-            // no branch for a leaf.
-            let filtered = kernel.filter_pairs(four, key.0, subject.prefilter.0);
-            self.work += filtered.of_kind;
-            self.note_candidates(&filtered, number);
-            self.prefetch_last(view);
-            let mut others = filtered.others;
-            while others != 0 {
-                let [_, word] = four[others.trailing_zeros() as usize / 2 % 4];
-                self.visit_node(kernel, view, key, Node(word), number, text, subject);
-                others &= others - 1;
+        let mut entries = view.entries(kernel, key, home);
+        // Most keys have at most two nodes, and most of these are leaves of one pattern. Whether there
+        // are such nodes, and whether their patterns pass, cannot be predicted, so there is no branch.
+        if let Some((two, more)) = entries.split_first_chunk::<2>() {
+            for &[found, word] in two {
+                let entry = LeafEntry(word);
+                let is_leaf = (found == key.0) & entry.is_leaf();
+                self.work += usize::from(is_leaf);
+                let passes = is_leaf & subject.prefilter.passes(entry);
+                self.note_candidate(entry, number, passes);
             }
-            if is_past(four[3], key) {
+            if !self.is_group {
+                self.prefetch_last(view);
+            }
+            let [found, word] = two[0];
+            if (found == key.0) & !LeafEntry(word).is_leaf() {
+                self.visit_node(view, key, Node(word), number, text, subject);
                 return;
             }
             entries = more;
         }
-        for &[_, word] in entries.iter().filter(|&&[found, _]| found == key.0) {
-            self.visit_node(kernel, view, key, Node(word), number, text, subject);
+        for &[_, word] in entries.iter().take_while(|&&[found, _]| found == key.0) {
+            self.visit_node(view, key, Node(word), number, text, subject);
         }
     }
 
     /// Notes what a node leads to.
     #[inline(always)]
-    fn visit_node<K: Kernel, V: View>(
+    fn visit_node<V: View>(
         &mut self,
-        kernel: K,
         view: &V,
         key: NodeKey,
         node: Node,
@@ -253,9 +176,7 @@ impl Walk {
         subject: &Subject,
     ) {
         match node.kind() {
-            Kind::Branch(branch) => {
-                self.visit_branch(kernel, view, key, branch, number, text, subject);
-            }
+            Kind::Branch(branch) => self.visit_branch(view, key, branch, number, text, subject),
             Kind::Leaf1(entry) => self.filter(view, entry, number, subject.prefilter),
             Kind::LeafN(leaf) => {
                 for &word in entries_in(view.leaf(leaf.address()), leaf) {
@@ -268,9 +189,8 @@ impl Walk {
 
     /// Notes the rest child, if a pattern below it can match, and the child of the subject's tokens.
     #[inline(always)]
-    fn visit_branch<K: Kernel, V: View>(
+    fn visit_branch<V: View>(
         &mut self,
-        kernel: K,
         view: &V,
         key: NodeKey,
         branch: Branch,
@@ -283,8 +203,7 @@ impl Walk {
         if branch.rest_fits(subject.tokens.count()) {
             self.note_visit(view, rest_key(key), number);
         }
-        let tokens = &subject.tokens;
-        if let Some(child) = child(kernel, view.hasher(), text, tokens, branch, key) {
+        if let Some(child) = subject.tokens.child(text, view.hasher(), branch, key) {
             self.note_visit(view, child, number);
         }
     }
@@ -299,57 +218,37 @@ impl Walk {
     #[inline(always)]
     fn filter<V: View>(&mut self, view: &V, entry: LeafEntry, subject: u32, prefilter: Prefilter) {
         self.work += 1;
-        if prefilter.passes(entry) {
-            self.make_room();
-            if let Some(place) = self.candidates.get_mut(self.passed) {
-                *place = Candidate::new(entry, subject);
-            }
-            self.passed += 1;
+        self.note_candidate(entry, subject, prefilter.passes(entry));
+        if !self.is_group {
             self.prefetch_last(view);
         }
     }
 
-    /// Notes the patterns of leaf entries that passed the prefilter.
+    /// Notes the pattern of a leaf entry if it passed the prefilter.
     #[inline(always)]
-    fn note_candidates(&mut self, filtered: &Filtered, subject: u32) {
-        self.make_room();
-        // Without a branch: those that did not pass are overwritten by the next ones.
-        let places = self.candidates.get_mut(self.passed..).unwrap_or_default();
-        for (place, &word) in places.iter_mut().zip(&filtered.passed) {
-            *place = Candidate::new(LeafEntry(word), subject);
+    fn note_candidate(&mut self, entry: LeafEntry, subject: u32, passes: bool) {
+        // Without a branch: what did not pass is overwritten by the next one.
+        let pattern = entry.pattern();
+        let candidate = Candidate { pattern, subject };
+        match self.candidates.get_mut(self.passed) {
+            Some(place) => *place = candidate,
+            None => self.make_room(candidate),
         }
-        self.passed += filtered.count;
+        self.passed += usize::from(passes);
     }
 
     /// Prefetches the pattern of the last candidate, which may be an earlier one than was noted last.
     #[inline(always)]
     fn prefetch_last<V: View>(&self, view: &V) {
-        if self.is_group {
-            return;
-        }
         let last = self.candidates.get(self.passed.saturating_sub(1));
         if let Some(candidate) = last {
-            prefetch_pattern(view.pattern(candidate.pattern()));
-        }
-    }
-
-    /// Makes room for what passes at a time.
-    #[inline(always)]
-    fn make_room(&mut self) {
-        if self.candidates.len() < self.passed + PASSED {
-            self.enlarge();
+            prefetch_pattern(view.pattern(candidate.pattern));
         }
     }
 
     #[cold]
-    fn enlarge(&mut self) {
+    fn make_room(&mut self, candidate: Candidate) {
         let length = self.candidates.len() * 2 + 32;
-        self.candidates.resize(length, Candidate(0));
+        self.candidates.resize(length, candidate);
     }
-}
-
-/// Whether a key is not behind an entry: the entry is vacant, or has a greater key.
-#[inline(always)]
-pub(super) const fn is_past([found, _]: Entry, NodeKey(key): NodeKey) -> bool {
-    found.wrapping_sub(1) >= key
 }

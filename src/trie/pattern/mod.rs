@@ -2,3 +2,4 @@
 
 pub(crate) mod packed_pattern;
 pub(crate) mod parsed_pattern;
+pub(crate) mod tokenizer;

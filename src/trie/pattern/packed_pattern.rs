@@ -19,8 +19,8 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
+use super::tokenizer::Tokenizer;
 use crate::grammar::scan::Kernel;
-use crate::grammar::token_ends::Spans;
 use crate::trie::address::Slot;
 use crate::trie::words::{load, lowest};
 
@@ -143,11 +143,11 @@ pub(crate) fn equals(block: &[u64], pattern: &[u8]) -> bool {
 
 /// Whether the pattern matches the subject `text`. Cost: its length, 32 bytes at a time.
 #[inline(always)]
-pub(crate) fn matches<K: Kernel, T: Spans>(
+pub(crate) fn matches<K: Kernel>(
     kernel: K,
     block: &[u64],
     text: &[u8],
-    tokens: T,
+    tokens: &Tokenizer,
 ) -> bool {
     let Some(&header) = block.first() else {
         return false;
@@ -163,7 +163,7 @@ pub(crate) fn matches<K: Kernel, T: Spans>(
     let mut equal = true;
     for star in 0..stars {
         let position = header >> (POSITIONS_SHIFT + POSITION_BITS * star) & POSITION_MASK;
-        let Some((begin, after)) = tokens.span(kernel, position as usize) else {
+        let Some((begin, after)) = tokens.span(position as usize) else {
             return false;
         };
         let Some(count) = begin.checked_sub(there) else {

@@ -1,7 +1,6 @@
 //! The tokenised pattern: which tokens are literal, and to which child of a branch it belongs.
 
-use crate::grammar::scan::Baseline;
-use crate::grammar::token_ends::{Spans, TokenEnds};
+use super::tokenizer::Tokenizer;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
 use crate::trie::node::{Branch, LeafEntry, Position};
@@ -10,9 +9,7 @@ use crate::trie::node::{Branch, LeafEntry, Position};
 #[derive(Default)]
 pub(crate) struct ParsedPattern {
     text: Vec<u8>,
-    tokens: TokenEnds,
-    /// The fingerprint of the last token, once computed.
-    fingerprint: Option<u64>,
+    tokens: Tokenizer,
     /// Tokens before a final `>`.
     count: usize,
     tail: bool,
@@ -40,9 +37,8 @@ impl ParsedPattern {
         self.text.clear();
         write(&mut self.text);
         self.tokens.split(&self.text);
-        self.fingerprint = None;
         self.tail = self.text == b">" || self.text.ends_with(b".>");
-        self.count = (&self.tokens).count() - usize::from(self.tail);
+        self.count = self.tokens.count() - usize::from(self.tail);
     }
 
     /// The text.
@@ -62,17 +58,12 @@ impl ParsedPattern {
 
     /// The literal token at a position, if there is one.
     pub fn literal(&self, position: usize) -> Option<&[u8]> {
-        let (start, end) = self.literal_span(position)?;
-        self.text.get(start..end)
-    }
-
-    /// The start and end of the literal token at a position, if there is one.
-    fn literal_span(&self, position: usize) -> Option<(usize, usize)> {
         if position >= self.count {
             return None;
         }
-        let (start, end) = (&self.tokens).span(Baseline, position)?;
-        (self.text.get(start..end)? != b"*").then_some((start, end))
+        let (start, end) = self.tokens.span(position)?;
+        let token = self.text.get(start..end)?;
+        (token != b"*").then_some(token)
     }
 
     /// The hash by which a branch at this position tells patterns apart; `None` for the rest child.
@@ -80,8 +71,8 @@ impl ParsedPattern {
         match position {
             Position::Length => (!self.tail).then(|| hasher.count(self.count)),
             Position::Token(at) => {
-                let span = self.literal_span(at)?;
-                Some(hasher.token(Baseline, &self.text, span, at))
+                self.literal(at)?;
+                Some(self.tokens.hash(&self.text, hasher, at))
             }
         }
     }
@@ -100,14 +91,8 @@ impl ParsedPattern {
 
     /// The entry of the pattern in a leaf.
     pub fn leaf_entry(&mut self, hasher: &TokenHasher, pattern: BlockAddr) -> LeafEntry {
-        let last = if self.tail {
-            None
-        } else {
-            self.literal_span(self.count - 1)
-        };
-        let (text, fingerprint) = (&self.text, &mut self.fingerprint);
-        let fingerprint =
-            last.map(|last| *fingerprint.get_or_insert_with(|| hasher.fingerprint(text, last)));
+        let last_literal = !self.tail && self.literal(self.count - 1).is_some();
+        let fingerprint = last_literal.then(|| self.tokens.last_fingerprint(&self.text, hasher));
         LeafEntry::new(pattern, self.count, self.tail, fingerprint)
     }
 }

@@ -4,8 +4,11 @@
 //! A table that is too full or too empty is replaced by one of another size. Each change moves a few
 //! entries to it, in the order of their keys. So a key alone says in which of the two tables it is,
 //! and no change waits until all entries are moved.
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
-use super::probe_table::{Entry, IN_LINE, ProbeLimitExceeded, Table, home};
+use super::probe_table::{Entry, IN_LINE, ProbeLimitExceeded, Table, home, position};
+use crate::grammar::scan::Kernel;
 use crate::trie::hash::NodeKey;
 use crate::trie::node::Node;
 
@@ -95,11 +98,18 @@ impl HashTable {
         }
     }
 
-    /// The entries from the home position of a key on.
-    #[inline]
-    pub fn entries_from(&self, NodeKey(key): NodeKey, home: usize) -> &[Entry] {
+    /// The entries from the first whose key is not below this one on.
+    #[inline(always)]
+    pub fn entries_from<K: Kernel>(
+        &self,
+        kernel: K,
+        NodeKey(key): NodeKey,
+        home: usize,
+    ) -> &[Entry] {
         let entries = self.table(key).entries();
-        entries.get(home..).unwrap_or_default()
+        entries
+            .get(position(kernel, entries, home, key)..)
+            .unwrap_or_default()
     }
 
     /// The entries from the first with this key on; empty if there is none.

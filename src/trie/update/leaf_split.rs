@@ -281,7 +281,6 @@ pub(super) fn have_different_tokens(patterns: &[ParsedPattern]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::grammar::Dialect;
-    use crate::grammar::scan::Baseline;
     use crate::trie::raw::{Index, Scratch};
 
     /// Tokens of sixteen bytes that all have the folded hash 0 at position 0, under a key that is
@@ -296,8 +295,7 @@ mod tests {
     fn tokens_chosen_with_a_known_key_make_the_index_change_its_hash() {
         let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
         let tokens = colliding(&mut index, 3000);
-        let hash =
-            |index: &Index, token: &str| index.hasher.token(Baseline, token.as_bytes(), (0, 16), 0);
+        let hash = |index: &Index, token: &str| index.hasher.token(token.as_bytes(), 0, 16, 0);
         assert_eq!(hash(&index, &tokens[0]), hash(&index, &tokens[1]));
         for token in &tokens {
             index.insert(token, None).unwrap();
