@@ -73,7 +73,7 @@ def test_a_log_that_ended_has_the_tables_of_one_audit(where: list[str], tmp_path
     log.write_text(SHORT.format("stock") + CALLED + SPOOFED.format(4))
     done = following(str(log), "--out", str(out), "--until-idle", "0.5", *where)
     assert done.exit_code == 0, done.output
-    assert done.output.count("note spoofed: evil.shop sent as web.shop; ") == 1
+    assert done.output.count("error spoofed: evil.shop sent as web.shop; ") == 1
     audit([str(log)], out=whole)
     ours, theirs = (
         {name: entry["sha256"] for name, entry in read_manifest(str(each))["tables"].items()}
@@ -124,7 +124,7 @@ def test_an_interrupt_is_an_end(where: list[str], tmp_path: Path) -> None:
     done = following(str(live), "--report", str(page), "--json", *where, then=interrupt)
     assert done.exit_code == 0, done.output
     *findings, last = map(json.loads, done.output.splitlines())
-    assert [each["finding"]["rule"] for each in findings] == ["undelivered", "spoofed"]
+    assert [each["finding"]["rule"] for each in findings] == ["spoofed", "undelivered"]
     assert last["spoofed"][0]["who"] == "evil.shop"
     assert temporary() <= before
 
@@ -150,7 +150,7 @@ def test_a_finding_that_appears_ends_it_at_once(where: list[str], tmp_path: Path
     words = [str(live), "--out", str(out), "--report", str(page), "--fail-on", "spoofed,refused"]
     done = following(*words, *where, then=spoof)
     assert done.exit_code == 1, done.output
-    assert "\nnote spoofed: evil.shop sent as web.shop; " in done.output
+    assert done.output.startswith("error spoofed: evil.shop sent as web.shop; ")
     assert done.output.endswith("subtrie audit: --fail-on: 1 in spoofed\n")
     assert open_run(out).count("spoofed") == 1
     assert b"evil.shop" not in pages[0]
