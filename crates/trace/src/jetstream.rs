@@ -4,6 +4,7 @@
 use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
 
+use super::event::{Event, Prefix, Sink};
 use super::text::unquote;
 
 /// The bytes of a payload that are read.
@@ -15,11 +16,45 @@ const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_"#;
 
 /// The content of the payload of a message that the server sent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
+enum Answer {
     /// A stream stored a message.
     Stored(Vec<u8>),
     /// The names of streams, each with a pattern of subjects that it stores.
     Streams(Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+/// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams.
+pub fn answered(
+    position: u64,
+    prefix: &Prefix,
+    time: Option<i64>,
+    body: &[u8],
+    sink: &mut impl Sink,
+) {
+    let base = Event {
+        position,
+        time,
+        prefix: Some(prefix),
+        ..Event::default()
+    };
+    match answer(body) {
+        Some(Answer::Stored(queue)) => sink.add(&Event {
+            op: b"STORED",
+            queue: &queue,
+            ..base
+        }),
+        Some(Answer::Streams(found)) => {
+            for (queue, subject) in &found {
+                sink.add(&Event {
+                    op: b"STREAM",
+                    subject,
+                    queue,
+                    ..base
+                });
+            }
+        }
+        None => {}
+    }
 }
 
 /// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery.
@@ -44,8 +79,7 @@ pub fn lacks_responders(op: &[u8], size: Option<i64>) -> bool {
 /// Read the payload of a message that the server sent, from its bracket on, as the log quotes it.
 ///
 /// A payload that was cut tells what is whole in it.
-#[must_use]
-pub fn answer(body: &[u8]) -> Option<Answer> {
+fn answer(body: &[u8]) -> Option<Answer> {
     if let Some(rest) = body.strip_prefix(STORED) {
         let end = memmem::find(rest, br#"\""#)?;
         let plain = end > 0 && !rest[..end].contains(&b'\\');

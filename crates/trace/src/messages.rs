@@ -5,7 +5,6 @@ use memchr::{memchr, memmem, memrchr};
 
 use super::connections::pid_name;
 use super::event::{Direction, Event, Prefix, Sink, Who};
-use super::jetstream::{self, Answer};
 use super::operation::{self, Refusal};
 use super::prefix::{Line, Message, quoted};
 use super::reader::Reader;
@@ -164,40 +163,6 @@ impl Reader {
                 ..Event::default()
             });
         }
-    }
-}
-
-/// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams.
-pub fn answered(
-    position: u64,
-    prefix: &Prefix,
-    time: Option<i64>,
-    body: &[u8],
-    sink: &mut impl Sink,
-) {
-    let base = Event {
-        position,
-        time,
-        prefix: Some(prefix),
-        ..Event::default()
-    };
-    match jetstream::answer(body) {
-        Some(Answer::Stored(queue)) => sink.add(&Event {
-            op: b"STORED",
-            queue: &queue,
-            ..base
-        }),
-        Some(Answer::Streams(found)) => {
-            for (queue, subject) in &found {
-                sink.add(&Event {
-                    op: b"STREAM",
-                    subject,
-                    queue,
-                    ..base
-                });
-            }
-        }
-        None => {}
     }
 }
 
