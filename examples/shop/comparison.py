@@ -59,7 +59,7 @@ def _pairs(counted: Counters, report: Report, lines: int) -> Iterator[tuple[str,
         ("refused", Counter[Any](), ("subject",)),
     ):
         yield from _each(table, ours, _counts(report[table], key, "count"))
-    delivered = _counts(report["malformed"], ("subject",), "delivered")
+    delivered = _counts(report["malformed"], ("subject",), "received")
     yield from _each("malformed, delivered", counted.rejected, delivered)
 
 

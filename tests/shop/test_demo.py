@@ -45,7 +45,8 @@ def test_every_line_is_counted_and_every_number_agrees(shown):
     lines = (out / "trace.log").read_bytes().count(b"\n")
     parts = [report[part] for part in ("operations", "payloads", "server", "unparseable_lines")]
     assert sum(parts) == report["lines"] == lines
-    assert f"{lines} = {' + '.join(map(str, parts))}" in said
+    named = zip(parts, ("operations", "payloads", "of the server", "unparseable"), strict=True)
+    assert f"lines: {lines} = {' + '.join(f'{count} {name}' for count, name in named)}" in said
     assert "every number agrees with what the services counted themselves" in said
     assert (report["unparseable_lines"], report["unmatched"]) == (0, 0)
 

@@ -55,7 +55,7 @@ def report() -> dict[str, Any]:
         ],
         "replies": [{"replier": "orders.shop", "caller": "web.shop", "published": 3}],
         "undelivered": [{"subject": UNHEARD, "count": 2, "nearest": None, "differs_at": None}],
-        "malformed": [{"subject": MALFORMED, "count": 4, "delivered": 4, "reason": "escape"}],
+        "malformed": [{"subject": MALFORMED, "count": 4, "received": 4, "reason": "escape"}],
         "spoofed": [{**spoofed, "accepted": True}],
         "other_traffic": [{"subject": "cron.hourly", "count": 6, "class": "other"}],
         "refused": [],
@@ -86,7 +86,7 @@ def test_a_falsified_count_is_found(name):
         *(("call_graph", 0, c) for c in ("published", "refused", "delivered", "undelivered")),
         *((t, 0, "count") for t in ("undelivered", "malformed", "spoofed", "other_traffic")),
         ("replies", 0, "published"),
-        ("malformed", 0, "delivered"),
+        ("malformed", 0, "received"),
     ],
     ids=str,
 )
