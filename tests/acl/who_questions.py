@@ -4,12 +4,17 @@ Each question is one user, one verb, and a subject or a pattern of one account. 
 by doing it: the user publishes, or subscribes in every way that its lists may allow.
 
     python tests/acl/who_questions.py --seed 1 --count 10000 [--record FILE]
+    python tests/acl/who_questions.py --vectors FILE
+
+The second form writes questions with the answers of the broker as rows of the kind ``who``.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +25,7 @@ from judged_by_hand import judge_by_hand
 from raw_client import RawClient
 from who_variants import KINDS, Live, running
 
+from servers import binaries
 from subtrie._core import engine
 from subtrie.acl._access import OTHERS, Access, AccessReview
 
@@ -85,16 +91,22 @@ class _Questions:
         self._review = AccessReview(live.model, "broker")
         self.counts: Counter[str] = Counter()
         self.undetermined: list[str] = []
+        #: The questions whose answers the broker gave: true, false, or null for "not determined".
+        self.rows: list[dict[str, Any]] = []
 
     def ask(self, account: str, text: str, verb: str) -> int:
         """Ask about every user that can be asked; return how many they were."""
         rows = self._review.who(account, text, verb)
         asked = 0
+        answers: dict[str, bool | None] = {}
+        question = {"account": account, "subject": text, "verb": verb}
+        self.rows.append({"kind": "who", **question, "expect": answers})
         for user in self._model.users:
             found = [each for each in rows if each.user == user]
             if any(not each.determined for each in found):
                 self.counts["undetermined"] += 1
                 self.undetermined.append(found[0].rule)
+                answers[user] = None
                 asked += 1
                 continue
             if verb == "subscribe" and not found and not user.startswith(f"{account}/"):
@@ -106,6 +118,8 @@ class _Questions:
                 message = {"account": account, "subject": text, "verb": verb, "user": user}
                 raise AssertionError(json.dumps(message | {"found": str(found), "live": problem}))
             crossing = not user.startswith(f"{account}/")
+            if found or not (crossing and verb == "publish" and self._is_mapped(account, text)):
+                answers[user] = bool(found)
             where = "another account" if crossing else "own account"
             self.counts[f"{verb}, {where}, {'yes' if found else 'no'}"] += 1
             asked += 1
@@ -181,10 +195,7 @@ class _Questions:
         tried = [text] * TIMES if _literal(text) else list(self._subjects(text))
         if not user.startswith(f"{account}/"):
             tried = [*tried, *self._subjects(">")]
-            if any(
-                engine.overlaps(each.source, text)
-                for each in self._model.accounts[account].mappings
-            ):
+            if self._is_mapped(account, text):
                 return ""  # the listener cannot tell what the message was published as
         heard = self._broker.heard(owner, [">"], user, tried)
         wrong = [each for each in heard if engine.matches(text, each)]
@@ -192,11 +203,11 @@ class _Questions:
 
     def _counts(self, account: str, text: str, heard: str) -> bool:
         """True if a message that the account receives may be one of those that were asked about."""
-        if engine.matches(text, heard):
-            return True
-        return any(
-            engine.overlaps(each.source, text) for each in self._model.accounts[account].mappings
-        )
+        return engine.matches(text, heard) or self._is_mapped(account, text)
+
+    def _is_mapped(self, account: str, text: str) -> bool:
+        mappings = self._model.accounts[account].mappings
+        return any(engine.overlaps(each.source, text) for each in mappings)
 
     def _subjects(self, pattern: str) -> Iterator[str]:
         for _ in range(24):
@@ -213,8 +224,17 @@ def _literal(text: str) -> bool:
     return {"*", ">"}.isdisjoint(text.split("."))
 
 
-def judged(seed: int, count: int, folder: Path) -> tuple[Counter[str], list[str]]:
-    """Counts of answers by kind, and why some are not determined. Raises on any difference."""
+def judged(
+    seed: int, count: int, folder: Path, rows: list[dict[str, Any]] | None = None
+) -> tuple[Counter[str], list[str]]:
+    """Counts of answers by kind, and why some are not determined. Raises on any difference.
+
+    Args:
+        seed: The seed of deployments and questions.
+        count: The number of questions.
+        folder: A folder for the brokers.
+        rows: Receives the questions about single configurations, with the answers.
+    """
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
     undetermined: list[str] = []
@@ -233,6 +253,9 @@ def judged(seed: int, count: int, folder: Path) -> tuple[Counter[str], list[str]
             for each in _asked(rng, deployment):
                 asked += questions.ask(*each)
             broker.close()
+        config = folder / str(number) / "nats.conf"
+        if rows is not None and config.exists() and kind != "leaf node":
+            rows += [{**each, "config": config.read_text()} for each in questions.rows]
         left -= asked
         counts += questions.counts
         counts[f"of kind: {kind}"] += asked
@@ -265,5 +288,22 @@ def counted(seed: int, count: int, folder: Path) -> Counter[str]:
     return counts
 
 
+def write_vectors(path: Path) -> None:
+    """Write 150 questions of seed 5 with the answers of a broker."""
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        judged(5, 3000, Path(folder), rows)
+    version = next(iter(binaries()))
+    chosen = random.Random(5).sample([each for each in rows if each["expect"]], 150)
+    chosen.sort(key=lambda each: (each["config"], each["account"], each["subject"]))
+    with path.open("w") as out:
+        for number, row in enumerate(chosen, 1):
+            head = {"id": f"w{number:04}", "kind": "who", "from": f"nats-server {version}"}
+            out.write(json.dumps({**head, **row}) + "\n")
+
+
 if __name__ == "__main__":
-    judge_by_hand(__doc__, counted, 10_000)
+    if sys.argv[1:2] == ["--vectors"]:
+        write_vectors(Path(sys.argv[2]))
+    else:
+        judge_by_hand(__doc__, counted, 10_000)

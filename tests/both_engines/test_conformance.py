@@ -22,6 +22,7 @@ UNKNOWN = {
     "go_connector.jsonl": {},
     "microbus.jsonl": {},
     "nats_match.jsonl": {},
+    "deployments.jsonl": {},
     "nats_queues.jsonl": {},
     "nats_wire.jsonl": {},
     "permissions.jsonl": {},

@@ -108,7 +108,7 @@ def looks_public(name: str) -> bool:
 FRIENDS = {
     "subtrie._cli": ("subtrie",),
     "subtrie.audit": ("subtrie.acl",),
-    "subtrie.conformance": ("subtrie.connector",),
+    "subtrie.conformance": ("subtrie.acl", "subtrie.connector"),
     "subtrie.gencreds": ("subtrie.acl",),
     "subtrie.report": ("subtrie.acl", "subtrie.audit"),
     "subtrie.spark": ("subtrie.audit",),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from .. import gencreds
-from ..acl import Permissions
+from ..acl import Deployment, Permissions
+from ..acl._access import AccessReview
 from ._kind import Kind, Refusal, Row
 
 _PLANE = "plane"
@@ -36,6 +39,19 @@ def _perm(engine: Any, row: Row) -> Any:
     answers = {each: rules.can_receive(each, **asked) for each in row["deliver"]}
     delivered = {each: bool(one) if one.determined else None for each, one in answers.items()}
     return {"allowed": allowed, "delivered": delivered}
+
+
+def _who(engine: Any, row: Row) -> dict[str, bool | None]:
+    """Return for each user of a deployment whether it may; None stands for "not determined"."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "nats.conf"
+        path.write_text(row["config"], encoding="utf-8")
+        review = AccessReview(Deployment.load(path), "broker")
+    answers: dict[str, bool | None] = dict.fromkeys(row["expect"], False)
+    for each in review.who(row["account"], row["subject"], row["verb"]):
+        if each.user in answers and answers[each.user] is not None:
+            answers[each.user] = True if each.determined else None
+    return answers
 
 
 def _use(engine: Any, host: str, given: dict[str, Any]) -> gencreds.EndpointUse:
@@ -95,7 +111,10 @@ class _Perm(Kind):
 
 
 #: Kinds by the value of ``kind``.
-KINDS: dict[str, Kind] = {"perm": _Perm(_perm, "expect", refused=False)}
+KINDS: dict[str, Kind] = {
+    "perm": _Perm(_perm, "expect", refused=False),
+    "who": Kind(_who, "expect"),
+}
 
 #: Kinds by the value of ``op``.
 OPS: dict[str, Kind] = {
