@@ -225,12 +225,12 @@ async def test_a_value_without_a_source_names_its_variable_and_a_near_name(
 ):
     """L29: neither was told, and a bad line of the file was told twice."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.yaml").write_text("stock.example:\n  treshold: 3\n- bad\n")
+    (tmp_path / "config.yaml").write_text("stock.example:\n  thresholds: 3\n- bad\n")
     shop = make_nats("stock.example", deployment="LAB")
     shop.config("threshold", default=2)
     with pytest.raises(BusError, match="no other source") as caught:
         await shop.startup()
     told = str(caught.value)
     assert "the variable of threshold is STOCK_EXAMPLE_THRESHOLD" in told
-    assert "config.yaml:2 has treshold" in told
+    assert "config.yaml:2 has thresholds" in told
     assert sum("config.yaml:3 is not read" in r.getMessage() for r in caplog.records) == 1
