@@ -79,3 +79,18 @@ def test_a_table_with_a_date_beyond_the_calendar_is_one_clear_error(tmp_path):
         code, text = _run(*arguments)
         assert code == 2
         assert Path(run).name in text or "other" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("include 'a\0b'\n", "nats.conf:1: "),
+        ('leafnodes { remotes: [ { url: "nats-leaf://[::1" } ] }\n', "nats.conf:1: 'url'"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["flows", "lint"])
+def test_a_path_or_an_address_that_cannot_be_read_is_one_clear_error(tmp_path, text, told, verb):
+    (tmp_path / "nats.conf").write_text(text)
+    code, output = _run("acl", verb, tmp_path / "nats.conf")
+    assert code == 2
+    assert told in output

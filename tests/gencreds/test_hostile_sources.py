@@ -227,10 +227,14 @@ def test_a_module_whose_name_is_too_long_for_a_file_is_external(tree, name):
     assert len(scan(folder)) == 1
 
 
-def test_a_module_of_many_parts_takes_no_memory(tree):
-    """Python's parser makes the text of each prefix of it: 900 MiB for 60 KB."""
+@pytest.mark.parametrize("rest", [b"", b" \xff", b"\n\n\nx = '\xff'\n"])
+def test_a_module_of_many_parts_takes_no_memory(tree, rest):
+    """Python's parser makes the text of each prefix of it: 900 MiB for 60 KB.
+
+    Bug: so it did if bytes that are not UTF-8 follow.
+    """
     folder = tree(main=HEAD)
-    (folder / "broken.py").write_text(f"from {'a.' * 8000}a import b\n")
+    (folder / "broken.py").write_bytes(f"from {'a.' * 8000}a import b".encode() + rest)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(PermissionsError, match="the name of a module"):
         scan(folder)

@@ -209,8 +209,11 @@ def _check_imports(data: bytes, name: Path) -> None:
     """Refuse an import of a module whose name has too many parts, before Python parses it."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = data.decode(encoding)
-    except (SyntaxError, ValueError, LookupError):
+    except SyntaxError:  # in the first two lines
+        encoding = "utf-8"
+    try:
+        text = data.decode(encoding, "replace")  # Python parses up to a byte that is not valid
+    except (ValueError, LookupError):
         return  # Python says what is wrong
     for statement in _IMPORT.finditer(text):
         if statement[0].count(".") < MAX_PARTS:

@@ -105,7 +105,11 @@ def address_of(fields: dict[str, Node]) -> str:
     texts_of = [node] if node is not None and isinstance(node.value, str) else _rows(node)
     if not texts_of:
         return ""
-    address = urlsplit(str(texts_of[0].value))
+    first = texts_of[0]
+    try:
+        address = urlsplit(str(first.value))
+    except ValueError:  # brackets of an IPv6 address that do not match
+        raise file_error("config-type", "url", first.file, first.line) from None
     return address.netloc.rpartition("@")[2] or address.path
 
 

@@ -118,6 +118,8 @@ class _ConfigReader:
         self.resolving: set[str] = set()
 
     def file(self, path: Path, parent: Path | None, line: int | None) -> Node:
+        if parent is not None and "\0" in str(path):
+            raise file_error("include-file", path.name, parent, line)
         real = path.resolve()
         if parent is not None and not real.is_relative_to(self.root):
             raise file_error("include-root", path.name, parent, line)
