@@ -25,7 +25,8 @@ from .acl_users import show_users
 from .acl_who import who
 from .anonymous import anonymity
 from .command_group import CommandGroup
-from .output_formats import FORMS, JSON, TEXT, by_format, formats, print_findings
+from .format_option import FORMS, JSON, TEXT, by_format, formats
+from .output_formats import print_findings
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
 from .stream import console, printable
 from .why import why

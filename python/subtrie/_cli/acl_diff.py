@@ -23,8 +23,9 @@ from ..acl._consequences import Consequences
 from ..acl._microbus import about_microbus
 from ..acl._uncompared import Uncompared, uncompared
 from .acl_changes import Change, change_lines, changes_markdown, new_access, queue_text
+from .format_option import JSON, MARKDOWN, TEXT, by_format
 from .git_trees import pairs
-from .output_formats import JSON, MARKDOWN, TEXT, by_format, print_findings
+from .output_formats import print_findings
 from .permission_files import (
     SOURCE,
     BadFile,

@@ -20,7 +20,8 @@ from ..acl._extent import extent
 from ..acl._flows import Flow
 from ..acl._link import Link
 from .flows_of_streams import Stored, of_question, stored_messages, streams_not_seen
-from .output_formats import TEXT, by_format, print_findings, print_lines
+from .format_option import TEXT, by_format
+from .output_formats import print_findings, print_lines
 from .permission_files import SOURCE, BadFile, bad_file
 from .stream import console, printable
 from .stream_sources import apart

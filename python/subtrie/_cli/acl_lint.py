@@ -21,8 +21,9 @@ from ..acl._broker_lint import (
 )
 from ..acl._load import is_configuration
 from ..acl._microbus import about_microbus
+from .format_option import JSON, MARKDOWN, TEXT, by_format, formats
 from .lint_baseline import Comments, read_baseline, write_baseline
-from .output_formats import JSON, MARKDOWN, TEXT, by_format, formats, print_findings
+from .output_formats import print_findings
 from .permission_files import (
     FILE,
     SOURCE,

@@ -22,7 +22,8 @@ from ..acl._jetstream.need import (
     stream_of,
 )
 from ..acl._jetstream.streams import Stream
-from .output_formats import FORMS, JSON, TEXT, formats, print_findings
+from .format_option import FORMS, JSON, TEXT, formats
+from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, bad_file
 from .stream import console, printable
 

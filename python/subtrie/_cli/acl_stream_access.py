@@ -15,7 +15,8 @@ from ..acl import Deployment
 from ..acl._access import split_question
 from ..acl._jetstream.access import Access, access
 from ..acl._jetstream.streams import Stream, Streams
-from .output_formats import TEXT, print_findings
+from .format_option import TEXT
+from .output_formats import print_findings
 from .permission_files import BadFile, UserSelection, bad_file
 from .stream import console, printable
 from .stream_sources import NOT_GIVEN, apart

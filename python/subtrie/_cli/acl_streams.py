@@ -14,7 +14,8 @@ from .._findings.finding import Finding
 from ..acl._jetstream.load import load_streams
 from ..acl._jetstream.overlaps import Overlap, overlaps
 from ..acl._jetstream.streams import Stream
-from .output_formats import TEXT, by_format, print_findings
+from .format_option import TEXT, by_format
+from .output_formats import print_findings
 from .permission_files import SOURCE, bad_file
 from .stream import console, printable
 

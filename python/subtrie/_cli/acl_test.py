@@ -18,7 +18,8 @@ from .._findings.junit import Passed
 from ..acl import Decision, Permissions, decided
 from ..acl._load.files import read_text
 from .anonymous import with_reason
-from .output_formats import TEXT, by_format, print_findings
+from .format_option import TEXT, by_format
+from .output_formats import print_findings
 from .permission_files import FILE, SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
 from .stream import console, in_words_of_the_command, printable
 

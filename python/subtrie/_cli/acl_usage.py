@@ -19,7 +19,8 @@ from .._findings.finding import Finding
 from ..acl import Permissions, Traffic, narrowed
 from ..acl._narrowing import Narrowing
 from ..acl._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
-from .output_formats import TEXT, by_format, print_findings
+from .format_option import TEXT, by_format
+from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .proposal_formats import AS, print_as, print_usage
 from .stream import console

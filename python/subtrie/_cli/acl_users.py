@@ -12,7 +12,8 @@ from .._nats.jwt import utc_text
 from ..acl import Permissions
 from ..acl._microbus import about_microbus
 from .anonymous import anonymity
-from .output_formats import JSON, TEXT, print_findings
+from .format_option import JSON, TEXT
+from .output_formats import print_findings
 from .stream import console, print_json, printable
 
 _HEADINGS = (

@@ -19,7 +19,8 @@ from ..acl._jetstream.access import VERBS
 from ..acl._load.connections import OTHER_USERS, USERS_NOT_GIVEN
 from .acl_stream_access import who_stream
 from .anonymous import anonymity
-from .output_formats import TEXT, by_format, print_findings
+from .format_option import TEXT, by_format
+from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
 from .stream import console, printable
 

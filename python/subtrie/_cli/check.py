@@ -10,7 +10,7 @@ from .._core.errors import SubtrieError, shown
 from .._core.subject import Dialect
 from ..names import KINDS, LEVELS
 from .dialect import by_dialect
-from .output_formats import by_format
+from .format_option import by_format
 from .pattern_relation import relation
 from .reported_answers import reported
 from .stream import (

@@ -20,6 +20,7 @@ from ..acl import Permissions
 from ..gencreds import Service, UnresolvedCall, plan, rules, scan, sign, write_all
 from ..gencreds._sign import check_size
 from ..gencreds._trial import ADDRESS, trial
+from .format_option import JUNIT, SARIF
 from .gencreds_answers import (
     Need,
     as_conf,
@@ -30,7 +31,7 @@ from .gencreds_answers import (
     findings,
     unresolved_as_json,
 )
-from .output_formats import JUNIT, SARIF, print_findings
+from .output_formats import print_findings
 from .permission_files import bad_file
 from .stream import console, printable
 

@@ -1,12 +1,10 @@
-"""The formats in which every verb about permissions answers, and the option that chooses one."""
+"""Findings in the format that the option ``--format`` chose."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import click
 from rich.text import Text
 
 from .._findings.finding import Finding
@@ -15,9 +13,8 @@ from .._findings.markdown import code_table, markdown, summary
 from .._findings.sarif import sarif
 from .._findings.text import text_line
 from ..acl import LINT_RULES
+from .format_option import JSON, JUNIT, MARKDOWN, SARIF
 from .stream import console, print_json, say_lines
-
-TEXT, JSON, MARKDOWN, SARIF, JUNIT = FORMS = ("text", "json", "markdown", "sarif", "junit")
 
 #: What each rule finds, for SARIF.
 RULES = {
@@ -49,35 +46,6 @@ RULES = {
     "dynamic": "A call, endpoint or event in the source cannot be determined statically.",
     "note": "Something in the source needs attention.",
 }
-
-
-def formats(forms: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds ``--format`` and a short option for JSON and for SARIF.
-
-    The command gets the choice as ``form``; the first one is the default.
-    """
-
-    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def chosen(*arguments: Any, form: str, short: str | None, **named: Any) -> Any:
-            return command(*arguments, form=short or form, **named)
-
-        with_options: Callable[..., Any] = chosen
-        for each in (SARIF, JSON):
-            if each in forms:
-                with_options = click.option(
-                    f"--{each}", "short", flag_value=each, help=f"The same as --format {each}."
-                )(with_options)
-        choice = click.Choice(forms)
-        return click.option("--format", "form", type=choice, default=forms[0], show_default=True)(
-            with_options
-        )
-
-    return decorated
-
-
-#: For verbs whose answer is a text.
-by_format = formats(FORMS)
 
 
 def print_findings(

@@ -8,7 +8,8 @@ import sys
 import click
 
 from .._findings.junit import Passed
-from .output_formats import by_format, print_findings
+from .format_option import by_format
+from .output_formats import print_findings
 
 
 @click.command()

@@ -8,9 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .._findings.finding import Finding
-from .._findings.junit import Passed
-from .output_formats import JSON, TEXT, print_findings
+from .format_option import JSON, TEXT
 
 #: The fields that hold what was asked about, the first that an object has.
 _ASKED = ("subject", "pattern", "name")
@@ -40,6 +38,11 @@ def reported(form: str, suite: str, right: str) -> Iterator[bool]:
 
 
 def _report(form: str, suite: str, right: str, answers: list[dict[str, Any]]) -> None:
+    # Text and JSON, which most answers are, do not wait for the renderers.
+    from .._findings.finding import Finding
+    from .._findings.junit import Passed
+    from .output_formats import print_findings
+
     rows, passed, cells = [], [], []
     for each in answers:
         asked = next(str(each[key]) for key in _ASKED if key in each)

@@ -13,7 +13,7 @@ from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.subject import Dialect
 from .dialect import by_dialect
-from .output_formats import by_format
+from .format_option import by_format
 from .pattern_relation import relation
 from .reported_answers import reported
 from .stream import error_fields, inputs, print_json, printable, say, say_rejected

@@ -17,7 +17,8 @@ from .._findings.junit import Passed
 from ..acl import Decision, Permissions, decided
 from ..acl._load.files import STANDARD_INPUT
 from .anonymous import with_reason
-from .output_formats import JSON, TEXT, by_format, print_findings
+from .format_option import JSON, TEXT, by_format
+from .output_formats import print_findings
 from .permission_files import (
     FORMATS,
     SOURCE,
