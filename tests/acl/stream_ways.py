@@ -99,6 +99,9 @@ class Ways(Broker):
         for subject, body in self._forms(config, name):
             wanted = {"stream_name": stream, "config": {**body, **more}}
             data = self._ran(user, subject, wanted)
+            # The broker may still remove the files of an earlier consumer of this name.
+            while data is not None and b'"err_code":10012' in data and b"no such file" in data:
+                data = self._ran(user, subject, wanted)
             if data is not None and failed(data):  # a work queue that has a consumer
                 assert (stream, self.worker) == ("WORK", True), data
                 data = None
