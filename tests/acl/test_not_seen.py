@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
+from command_runs import run, written
 from operator_mode import OperatorMode
 from operators import connecting
 from raw_client import RawClient
 
 from servers import serving
-from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions, decided
 from subtrie.acl._entitlement import entitlement
 from subtrie.audit._answers.questions import load_rules
@@ -48,20 +47,6 @@ ADMITTED = {
     "callout": (f"authorization {{ {CALLOUT} }}", False),
     "empty-name": (f'accounts {{ {APP} }}\nno_auth_user: ""', False),
 }  # fmt: skip
-
-
-def run(*words, status=None):
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert "hidden-word" not in done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    assert status in (None, done.exit_code), done.output
-    return done.output
-
-
-def written(tmp_path, text, name="nats.conf"):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
 
 
 def is_open(url):

@@ -5,31 +5,21 @@ from __future__ import annotations
 import json
 import os
 
+import command_runs
 import nkeys
 import pytest
-from click.testing import CliRunner
+from command_runs import written
 from operators import Operator, connecting, key, token
 from raw_client import RawClient
 
 from servers import loads, serving
-from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions
 
 KEY = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
 
 
 def run(*words, status=None):
-    done = CliRunner().invoke(app, ["acl", *(str(word) for word in words)])
-    assert "hidden-word" not in done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    assert status in (None, done.exit_code), done.output
-    return done.output
-
-
-def written(tmp_path, text, name="nats.conf"):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
+    return command_runs.run("acl", *words, status=status)
 
 
 def user(name, more=""):
