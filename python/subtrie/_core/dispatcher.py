@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Generic
 
 from . import engine
@@ -130,22 +130,18 @@ class Dispatcher(Generic[M]):
             pattern: The pattern.
             handler: Called with the message.
             queue: The queue group of the handler, which receives each message once.
-            loop: The event loop on which a coroutine function runs; required for one.
+            loop: The event loop on which a coroutine function runs. Without it, one runs where
+                ``dispatch_async`` is awaited, and ``dispatch`` cannot call it.
 
         Raises:
             PatternError: The pattern is not valid.
             InvalidName: The queue name is not valid.
-            TypeError: The handler is not callable, or is a coroutine function without a loop.
+            TypeError: The handler is not callable, or the loop is not an event loop.
         """
         if not callable(handler):
             raise TypeError(f"handler must be callable, not {type(handler).__name__}")
         if loop is not None and not hasattr(loop, "call_soon_threadsafe"):
             raise TypeError(f"loop must be an event loop, not {type(loop).__name__}")
-        if loop is None and _is_coroutine_function(handler):
-            raise TypeError(
-                "a coroutine function needs loop=, the event loop it is to run on; "
-                "inside a coroutine that is asyncio.get_running_loop()"
-            )
         subscription = HandlerSubscription(self, handler, loop)
         subscription._subscription = self._trie.add(pattern, subscription, queue=queue)
         return subscription
@@ -164,8 +160,8 @@ class Dispatcher(Generic[M]):
     def dispatch(self, subject: str, message: M) -> int:
         """Call the selected handlers in this thread.
 
-        A handler with a loop is scheduled on it and not awaited. A handler that raises does not
-        stop the others.
+        A handler with a loop is scheduled on it and not awaited; a coroutine function without one
+        is an error. A handler that raises does not stop the others.
 
         Args:
             subject: The subject of the message.
@@ -197,21 +193,24 @@ class Dispatcher(Generic[M]):
     async def dispatch_async(self, subject: str, message: M) -> int:
         """Call the selected handlers and await those that are coroutine functions, concurrently.
 
-        Otherwise as ``dispatch``.
+        One without a loop runs on the loop of the caller, one with a loop on that one, which must
+        be running. Otherwise as ``dispatch``.
         """
         import asyncio
 
-        selected = self._trie.select(subject)
+        selected, running = self._trie.select(subject), asyncio.get_running_loop()
         errors: list[Exception] = []
         awaited: list[asyncio.Future[Any]] = []
         for subscription in selected:
             try:
-                if subscription.loop in (None, asyncio.get_running_loop()):
+                if subscription.loop is None or subscription.loop is running:
                     result = subscription.handler(message)
                     if isawaitable(result):
                         awaited.append(asyncio.ensure_future(result))
-                else:
+                elif subscription.loop.is_running() or subscription.loop.is_closed():
                     awaited.append(asyncio.wrap_future(_schedule(subscription, message)))
+                else:  # it would be awaited for ever
+                    raise RuntimeError(f"the event loop of {_named(subscription)} is not running")
             except Exception as error:
                 errors.append(error)
         for result in await asyncio.gather(*awaited, return_exceptions=True):
@@ -238,18 +237,13 @@ def _refuse_coroutine(subscription: HandlerSubscription[Any], result: object) ->
     if iscoroutine(result):
         result.close()
         raise TypeError(
-            f"the handler on {str(subscription.pattern)!r} returned a coroutine: "
-            "subscribe it with loop=, or use dispatch_async"
+            f"{_named(subscription)} returned a coroutine: "
+            "subscribe it with loop=, or await dispatch_async"
         )
 
 
-def _is_coroutine_function(handler: Handler[Any]) -> bool:
-    while isinstance(handler, partial):
-        handler = handler.func
-    # For a callable object, its __call__ decides.
-    return iscoroutinefunction(handler) or iscoroutinefunction(
-        getattr(type(handler), "__call__", None)  # noqa: B004 - not a test of callability
-    )
+def _named(subscription: HandlerSubscription[Any]) -> str:
+    return f"the handler on {str(subscription.pattern)!r}"
 
 
 def _schedule(subscription: HandlerSubscription[Any], message: Any) -> Future[Any]:
@@ -263,9 +257,7 @@ def _schedule(subscription: HandlerSubscription[Any], message: Any) -> Future[An
 
     loop = subscription.loop
     if loop is None or loop.is_closed():
-        raise RuntimeError(
-            f"the event loop of the handler on {str(subscription.pattern)!r} is closed"
-        )
+        raise RuntimeError(f"the event loop of {_named(subscription)} is closed")
     return asyncio.run_coroutine_threadsafe(call(), loop)
 
 
@@ -274,7 +266,7 @@ def _report(subscription: HandlerSubscription[Any], future: Future[Any]) -> None
     error = None if future.cancelled() else future.exception()
     if error is not None and subscription.loop is not None and not subscription.loop.is_closed():
         context = {
-            "message": f"the handler on {str(subscription.pattern)!r} failed",
+            "message": f"{_named(subscription)} failed",
             "exception": error,
         }
         subscription.loop.call_soon_threadsafe(subscription.loop.call_exception_handler, context)
