@@ -17,7 +17,6 @@ import contextvars
 import json
 import logging
 import re
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, NoReturn
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 from .._core.control_headers import ACTOR
 from .._core.errors import SubtrieError
 from .._core.ports import CONTROL
+from . import _system
 from ._claims import Claims, flattened
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope
@@ -73,7 +73,7 @@ class ActorVerifier:
         fetch: Fetch,
         *,
         allow_unsigned: Callable[[], bool],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = lambda: _system.now(),
     ) -> None:
         self._fetch, self._allow_unsigned, self._clock = fetch, allow_unsigned, clock
         self._keys: dict[str, dict[str, bytes]] = {issuer: {} for issuer in ISSUERS}
@@ -171,7 +171,7 @@ class ActorVerifier:
         """Request the keys of an issuer; requests at the same time share one."""
         task = self._fetching.get(issuer)
         if task is None or task.get_loop() is not asyncio.get_running_loop():
-            now = time.monotonic()
+            now = _system.monotonic()
             if now - self._fetched.get(issuer, -_REFETCH) < _REFETCH:
                 return
             self._fetched[issuer] = now

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
 import urllib.error
 import urllib.request
 
 from .._core.engine import check_locality
 from .._core.errors import SubtrieError
+from . import _system
 
 CLOUDS = ("AWS", "GCP")
 LIMIT = 2.0  # seconds for the whole lookup
@@ -41,7 +41,7 @@ async def locality_in(cloud: str) -> str:
             not a zone.
     """
     look_up = _aws if cloud == "AWS" else _gcp
-    ends = time.monotonic() + LIMIT
+    ends = _system.monotonic() + LIMIT
     try:
         async with asyncio.timeout(LIMIT):
             zone = await asyncio.to_thread(look_up, ends)
@@ -88,7 +88,7 @@ def _get_metadata(method: str, url: str, headers: dict[str, str], ends: float) -
     """Request a text from the metadata service, never through a proxy."""
     request = urllib.request.Request(url, method=method, headers=headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
-    left = max(ends - time.monotonic(), 0.001)
+    left = max(ends - _system.monotonic(), 0.001)
     with opener.open(request, timeout=left) as response:
         text: bytes = response.read(_LONGEST)
     return text.decode("ascii").strip()

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._core.ports import CONTROL
+from . import _system
 from ._config import Values, read_config_files, value_of
 from ._connector import Connector
 from ._errors import HTTPError
@@ -52,7 +53,10 @@ class _Repository:
 
     def load(self) -> None:
         """Read the files."""
-        self._values, self._read_at = read_config_files(), datetime.now(UTC)
+        self._values, self._read_at = (
+            read_config_files(),
+            datetime.fromtimestamp(_system.now(), UTC),
+        )
         for domain, names in self._given.items():
             self._values.setdefault(domain.lower(), {}).update(names)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from typing import Protocol
+
+from . import _system
 
 _LOWER = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MIXED = _LOWER + _LOWER[10:].upper()
@@ -36,7 +37,7 @@ class RandomIds:
 
     def instance(self) -> str:
         """Return ``id-`` and ten of ``0-9a-z``."""
-        return "id-" + "".join(secrets.choice(_LOWER) for _ in range(10))
+        return "id-" + "".join(_system.random_choice(_LOWER) for _ in range(10))
 
     def message(self) -> str:
         """Return eight of ``0-9A-Za-z``."""
@@ -45,13 +46,13 @@ class RandomIds:
         except IndexError:
             # Several at once: a system call costs more than a message id. Bytes beyond the last
             # multiple of 62 are dropped, since they would favour some characters.
-            drawn = secrets.token_bytes(4096).translate(_LETTERS, _BEYOND).decode()
+            drawn = _system.random_bytes(4096).translate(_LETTERS, _BEYOND).decode()
             self._stock = [drawn[i : i + 8] for i in range(0, len(drawn) - 7, 8)]
             return self._stock.pop()
 
     def trace(self) -> str:
         """Return 32 hexadecimal digits."""
-        return secrets.token_hex(16)
+        return _system.random_bytes(16).hex()
 
 
 class FixedIds:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 
-_lock = threading.Lock()
+from . import _system
+
+_lock = _system.lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _users = 0
 _restored: float | None = None  # the switch interval to restore, in seconds
@@ -32,9 +33,8 @@ def acquire() -> asyncio.AbstractEventLoop:
             if not _keeps_interval() and sys.getswitchinterval() > SWITCH_INTERVAL:
                 _restored = sys.getswitchinterval()
                 sys.setswitchinterval(SWITCH_INTERVAL)
-            _loop = asyncio.new_event_loop()
-            name = "subtrie-connections"
-            threading.Thread(target=_run, args=(_loop,), name=name, daemon=True).start()
+            _loop = _system.new_event_loop()
+            _system.start_thread(_run, _loop, name="subtrie-connections")
         return _loop
 
 
@@ -74,7 +74,7 @@ def _after_fork() -> None:
     """Forget the parent's thread: a child does not have it."""
     # S0-134
     global _lock, _loop, _users, _restored
-    _lock, _loop, _users = threading.Lock(), None, 0
+    _lock, _loop, _users = _system.lock(), None, 0
     if _restored is not None:
         sys.setswitchinterval(_restored)
         _restored = None

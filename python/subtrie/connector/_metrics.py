@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from . import _system
 from ._own_metrics import OwnMetric
 
 logger = logging.getLogger("subtrie.connector")
@@ -146,12 +146,12 @@ class Metrics:
             name: The name of the callback.
             kind: ``lifecycle`` or ``ticker``.
         """
-        begun, error = time.perf_counter(), "ERROR"
+        begun, error = _system.monotonic(), "ERROR"
         try:
             yield
             error = "OK"
         finally:
-            self.callbacks.observe(time.perf_counter() - begun, name=name, type=kind, error=error)
+            self.callbacks.observe(_system.monotonic() - begun, name=name, type=kind, error=error)
 
     def delivered(self) -> dict[str, int]:
         """Return the deliveries of the transports that delivered."""
@@ -159,11 +159,11 @@ class Metrics:
 
     def start(self) -> None:
         """Begin to count the uptime: the connector has started."""
-        self._began = time.monotonic()
+        self._began = _system.monotonic()
 
     def uptime(self) -> float:
         """Return the seconds since the connector started; 0 before."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        return 0.0 if self._began is None else _system.monotonic() - self._began
 
     def note_ack(self, seconds: float) -> None:
         """Count an acknowledgement that arrived over the bus.
@@ -219,7 +219,7 @@ class Metrics:
             subject: The subject of the message.
         """
         self.rejects[reason] += 1
-        now = time.monotonic()
+        now = _system.monotonic()
         if now - _logged.get((plane, reason), -_LOG_EVERY) >= _LOG_EVERY:
             _logged[plane, reason] = now
             logger.warning(

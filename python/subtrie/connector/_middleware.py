@@ -6,12 +6,11 @@ shared between both transports: ``connector.middleware(RateLimiter(50))``.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from . import _system
 from ._errors import HTTPError
 from ._message import Request
 
@@ -40,7 +39,7 @@ class RateLimiter:
         rate: float,
         *,
         burst: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lambda: _system.monotonic(),
     ) -> None:
         self.rate, self.burst = float(rate), float(max(rate, 1.0) if burst is None else burst)
         if not self.rate > 0 or not self.burst >= 1:
@@ -48,7 +47,7 @@ class RateLimiter:
         self._clock = clock
         #: By caller: tokens, and the time of their count.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()  # connectors of several loops may share it
+        self._lock = _system.lock()  # connectors of several loops may share it
 
     def admit(self, source: str) -> float:
         """Take a token of a caller; return 0, or the seconds until there is one."""

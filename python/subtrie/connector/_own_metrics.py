@@ -6,11 +6,12 @@ need no package until the metrics are read.
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
+
+from . import _system
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -29,7 +30,7 @@ class OwnMetric:
 
     def __init__(self, name: str, text: str, kind: str, bounds: Sequence[float] = ()) -> None:
         self.name, self.text, self.kind, self.bounds = name, text, kind, tuple(sorted(bounds))
-        self._lock = threading.Lock()
+        self._lock = _system.lock()
         self._values: dict[Labels, float] = {}
         self._counts: dict[Labels, list[int]] = {}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 
 from .._core.printable import printable
+from . import _system
 
 MAX_REFUSALS, REFUSAL_PERIOD = 10, 10.0  # records of refused requests, in so many seconds
 MAX_BROKER_ERRORS, BROKER_ERROR_PERIOD = 20, 10.0  # records of errors of the broker
@@ -53,7 +53,10 @@ class RecordRate:
     """
 
     def __init__(
-        self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        most: int,
+        seconds: float,
+        clock: Callable[[], float] = lambda: _system.monotonic(),
     ) -> None:
         self._most, self._seconds, self._clock = most, seconds, clock
         self._begun, self._admitted, self._left_out = -seconds, 0, 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 
 from .._core.errors import SubtrieError, refusal
+from . import _system
 from ._envelope import PendingRequest, RequestEnvelope, ResponseEnvelope
 from ._fragments import cut, fragment_of
 from ._identity import request_address
@@ -43,7 +43,7 @@ def publish_request(
                 _publish_rest(request, parts, call, ack.id, transport)
 
         call.on_ack = send_rest
-    call.sent = time.monotonic()
+    call.sent = _system.monotonic()
     transport.publish(call.subject, first, call.fail_threadsafe)
 
 

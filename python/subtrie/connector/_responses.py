@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from .._core import control_headers
 from .._core.errors import SubtrieError, refusal
+from . import _system
 from ._ack_timer import AckTimer
 from ._codec import read_response
 from ._envelope import PendingRequest, ResponseEnvelope
@@ -319,7 +319,7 @@ class ResponseReceiver:
             return  # another host responds for the one that was asked
         if op == control_headers.ACK:
             if call.sent and not (isinstance(call, PendingRequest) and call.acked):
-                seconds = time.monotonic() - call.sent
+                seconds = _system.monotonic() - call.sent
                 self._transport.note_ack(seconds)
                 runtime.metrics.note_ack(seconds)
             if isinstance(call, PendingRequest) and call.on_ack is None:

@@ -7,12 +7,12 @@ replicas respond; it is forgotten if no replica acknowledges there, and after a 
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 
 from .. import microbus
 from .._core.engine import common_locality
+from . import _system
 
 # S0-048, S0-049, A75
 
@@ -30,7 +30,9 @@ def has_slot(host: str) -> bool:
 class NearestReplicas:
     """The locality prefixes that a caller has learned for the services it calls."""
 
-    def __init__(self, locality: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, locality: str, clock: Callable[[], float] = lambda: _system.monotonic()
+    ) -> None:
         self.locality, self._clock = locality, clock
         self._known: OrderedDict[RouteKey, tuple[str, float]] = OrderedDict()
 

@@ -14,11 +14,11 @@ import asyncio
 import contextvars
 import logging
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .._core import control_headers
+from . import _system
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error, users_frames
@@ -264,7 +264,7 @@ class HandlerRunner:
         runtime = self._runtime
         current_request.set(request)
         span: Span = NO_SPAN
-        begun = time.perf_counter()
+        begun = _system.monotonic()
         try:
             if runtime.traced and not endpoint.control:
                 span = server_span(runtime.host, endpoint.port, endpoint.path, request)
@@ -315,7 +315,7 @@ class HandlerRunner:
                 request.method,
                 response.status,
                 failed is not None,
-                time.perf_counter() - begun,
+                _system.monotonic() - begun,
                 len(response.body),
             )
         finally:

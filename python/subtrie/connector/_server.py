@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from functools import partial
 
 from .._core import control_headers
 from .._core.errors import SubtrieError, refusal
+from . import _system
 from ._broker.acknowledging import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
@@ -178,7 +178,7 @@ class RequestServer:
             return
         self._arrived.append((len(payload), endpoint, request, reply_to, failed))
         if len(self._arrived) == 1:
-            self._seen, self._held_since = 1, time.monotonic()
+            self._seen, self._held_since = 1, _system.monotonic()
             self._transport.after_writes(self._hand_over)
 
     def _receive_acknowledged(self, messages: Sequence[tuple[Endpoint, str, bytes]]) -> None:
@@ -201,7 +201,7 @@ class RequestServer:
         While more arrives, handlers wait for a moment: they would compete with its acknowledgement.
         """
         arrived = len(self._arrived)
-        if arrived > self._seen and time.monotonic() - self._held_since < _LONGEST_HOLD:
+        if arrived > self._seen and _system.monotonic() - self._held_since < _LONGEST_HOLD:
             self._seen = arrived
             self._transport.after_writes(self._hand_over)
         else:

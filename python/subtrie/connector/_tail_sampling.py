@@ -8,10 +8,11 @@ plane, once for each trace.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import OrderedDict, deque
 from typing import Any
+
+from . import _system
 
 try:
     from opentelemetry import trace
@@ -39,7 +40,7 @@ class TailSamplingProcessor(SpanProcessor):
         self._exporter = exporter
         self._kept: deque[Any] = deque(maxlen=capacity)
         self._chosen: OrderedDict[str, None] = OrderedDict()  # traces to export
-        self._lock = threading.Lock()
+        self._lock = _system.lock()
         _all.add(self)
 
     def on_start(self, span: Any, parent_context: Any = None) -> None:

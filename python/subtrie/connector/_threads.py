@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
+
+from . import _system
 
 #: Bytes of a body beyond which its values are made in a thread. Less takes more messages through a
 #: thread, which costs 50 us or more; of more bytes others wait for tens of milliseconds.
@@ -28,11 +29,11 @@ class SharedThreads:
     """
 
     def __init__(self, most: int) -> None:
-        self._pool = ThreadPoolExecutor(2 * most, thread_name_prefix="subtrie-handler")
+        self._pool = _system.executor(2 * most, "subtrie-handler")
         self._most, self._taken = most, 0
         self._by_source: dict[str, int] = {}
         self._waiting: dict[str, dict[Future[Any], Callable[[], Any]]] = {}
-        self._lock = threading.Lock()  # guards the places and what waits
+        self._lock = _system.lock()  # guards the places and what waits
 
     def submit(self, source: str, call: Callable[[], Any]) -> Future[Any]:
         """Call a function in a thread, once it is the turn of its source.

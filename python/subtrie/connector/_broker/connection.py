@@ -13,12 +13,11 @@ import contextlib
 import itertools
 import logging
 import ssl
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.errors import SubtrieError
+from .. import _system
 from .._credentials import Credentials
 from .._errors import HTTPError
 from .._records import BROKER_ERROR_PERIOD, MAX_BROKER_ERRORS, RecordRate
@@ -80,7 +79,7 @@ class Connection:
         self._receivers: Receivers = {}
         self._sids = itertools.count(1)
         self._excluded: list[str] = []
-        self._lock = threading.Lock()  # guards the seven below
+        self._lock = _system.lock()  # guards the seven below
         self._outbox: list[Entry] = []
         self._calls = 0  # functions in the outbox
         self._waiting = 0  # bytes in the outbox
@@ -342,7 +341,7 @@ class Connection:
         running = asyncio._get_running_loop()
         if running is self.loop:
             self._wake()
-        elif not self._joined and time.monotonic() - self._written > _ALONE_AFTER:
+        elif not self._joined and _system.monotonic() - self._written > _ALONE_AFTER:
             if not self._write_here():
                 self._wake()
         elif running is None:
@@ -370,7 +369,7 @@ class Connection:
                 return False
             self._joined = len(self._outbox) > 1
             self._outbox.clear()
-            self._waiting, self._written = 0, time.monotonic()
+            self._waiting, self._written = 0, _system.monotonic()
             return True
 
     def _wake(self) -> None:

@@ -5,11 +5,12 @@ The servers of the URL stay; those that a server announces in ``INFO`` come and 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
+
+from .. import _system
 
 _PORT = 4222
 _SCHEMES = ("nats", "tls")
@@ -80,7 +81,7 @@ class ServerPool:
     def round(self) -> list[Server]:
         """Return all servers in random order: the clients of a lost server spread over the rest."""
         servers = [*self._given, *self._announced]
-        random.shuffle(servers)
+        _system.shuffle(servers)
         return servers
 
     def announce(
@@ -125,7 +126,7 @@ def waits(first: float, longest: float) -> Iterator[float]:
     """
     wait = first
     while True:
-        yield wait * random.uniform(0.5, 1.0)
+        yield wait * _system.uniform(0.5, 1.0)
         wait = min(2 * wait, longest)
 
 

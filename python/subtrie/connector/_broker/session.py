@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from typing import Any
 
 from ..._core import engine
 from ..._core.errors import WireError
+from .. import _system
 from .server_info import InfoRefused, ServerInfo
 
 #: The receivers of messages by subscription id.
@@ -75,7 +75,7 @@ class Session(asyncio.BufferedProtocol):
         self.writable, self.encrypted = True, False
         self._buffer = memoryview(bytearray(_READ))
         self._transport: asyncio.Transport | None = None
-        self._lock = threading.Lock()  # guards the three below, and every write
+        self._lock = _system.lock()  # guards the three below, and every write
         self._socket: socket.socket | None = None  # for other threads; none if it is encrypted
         self._rest = b""  # of what another thread wrote
         self._pongs: deque[asyncio.Future[bool]] = deque()

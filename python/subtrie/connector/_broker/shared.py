@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
-import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from .. import _io_thread
+from .. import _io_thread, _system
 from .._credentials import Credentials
 from .acknowledging import Acknowledging, AckTimes
 from .connection import Connection, PayloadReceiver
@@ -90,10 +88,10 @@ class SharedConnection(Connection):
         """
         if len(self._servers) != 1:
             return 0.3
-        begun = time.perf_counter()
+        begun = _system.monotonic()
         if not await self.responds(2.0):
             return 0.25
-        spent = time.perf_counter() - begun
+        spent = _system.monotonic() - begun
         return int((2 * spent + 0.149) * 10) / 10
 
     async def release(self) -> None:
@@ -112,7 +110,7 @@ class SharedConnection(Connection):
 
 
 _pool: dict[str, SharedConnection] = {}
-_lock = threading.Lock()  # guards the pool and the counts of users
+_lock = _system.lock()  # guards the pool and the counts of users
 
 
 async def connect(credentials: Credentials, host: str) -> SharedConnection:
@@ -157,7 +155,7 @@ def all_connections() -> list[SharedConnection]:
 
 def _after_fork() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = _system.lock()
     _pool.clear()
 
 
