@@ -92,6 +92,9 @@ BUS: dict[str, Reason] = {
         "set them in config.yaml or config=, or pass configurator='optional'",
         503,
     ),
+    "config-name": Reason(
+        "the service has no configuration value of this name", "use a name that it declares"
+    ),
     "config-value": Reason(
         "the text of this value cannot be parsed",
         "correct it where it is set, or the parse= of the declaration",

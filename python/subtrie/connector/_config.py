@@ -20,7 +20,8 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -81,6 +82,35 @@ class Configuration:
         self.values: dict[str, Config[Any]] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def replaced(self, given: Mapping[str, str]) -> Iterator[None]:
+        """Give values for the length of a ``with`` block; then all are what they were.
+
+        Args:
+            given: Values by name, which no other source overrides.
+
+        Raises:
+            BusError: There is no value of a name (``config-name``).
+            TypeError: A value is not text.
+        """
+        for name, text in given.items():
+            if name not in self.values:
+                error = refusal("BusError", "config-name", name, field="config")
+                known = ", ".join(sorted(self.values)) or "none"
+                error.args = (f"{self._client.host}: {error.args[0]}; it has {known}",)
+                raise error
+            if not isinstance(text, str):
+                what = type(text).__name__
+                raise TypeError(f"{self._client.host}: config {name!r} takes text, not {what}")
+        kept, values = self._given, {each: each.value for each in self.values.values()}
+        self._given = kept | dict(given)
+        try:
+            yield
+        finally:
+            self._given = kept
+            for each, value in values.items():
+                each.value = value
 
     async def load(self, *, on_broker: bool) -> None:
         """Read all values at startup.

@@ -7,8 +7,7 @@ and offers what of them is public.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from .. import microbus
@@ -136,7 +135,9 @@ class Connector:
         )
         self._cache = PeerCache(self._runtime)
         self._actors = ActorVerifier(
-            self._fetch, allow_unsigned=lambda: self._runtime.deployment == "TESTING"
+            self._fetch,
+            allow_unsigned=lambda: self._runtime.deployment == "TESTING",
+            clock=self._runtime.now,
         )
         self._control = ControlPlane(
             self._runtime,
@@ -223,6 +224,7 @@ class Connector:
     shutdown = PartMethod("_lifecycle", Lifecycle.shutdown)
     background = PartMethod("_lifecycle", Lifecycle.background)
     every = PartMethod("_lifecycle", Lifecycle.every)
+    moved = PartMethod("_lifecycle", Lifecycle.moved)
 
     def on_startup(self, hook: Hook) -> Hook:
         """Call the decorated function at startup: requests can be sent, none are served yet."""
@@ -240,30 +242,6 @@ class Connector:
 
     async def __aexit__(self, *_: object) -> None:
         await self.shutdown()
-
-    @contextmanager
-    def moved(self, plane: str, *, nats: str = "") -> Iterator[Self]:
-        """Move the connector to another plane for the length of a ``with`` block, for tests.
-
-        It must not run at the beginning and at the end. The deployment is ``TESTING`` meanwhile.
-
-        Args:
-            plane: The plane.
-            nats: The URL of the broker; by default there is none.
-
-        Raises:
-            BusError: The connector is running.
-        """
-        runtime, transport = self._runtime, self._transport
-        if runtime.loop is not None:
-            raise refusal("BusError", "running", runtime.host, field="connector")
-        kept = runtime.plane, runtime.deployment, transport.broker, transport.short_circuit
-        runtime.plane, runtime.deployment = _settings.plane(plane), "TESTING"
-        transport.broker, transport.short_circuit = nats, transport.short_circuit or not nats
-        try:
-            yield self
-        finally:
-            runtime.plane, runtime.deployment, transport.broker, transport.short_circuit = kept
 
     def middleware(self, step: Middleware) -> Middleware:
         """Run ``await step(request, call_next)`` around every handler except the control plane's.

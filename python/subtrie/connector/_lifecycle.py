@@ -12,7 +12,8 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .. import microbus
@@ -20,6 +21,7 @@ from .._core.errors import refusal
 from . import _settings
 from ._broker.errors import refuses_connection
 from ._client import RequestClient
+from ._clock import ManualClock
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration
 from ._control import ControlPlane, announce, ask_for_trace
@@ -101,6 +103,40 @@ class Lifecycle:
         return microbus.encode_reply_subscription(
             plane=runtime.plane, host=runtime.host, id=runtime.id
         )
+
+    @contextmanager
+    def moved(
+        self,
+        plane: str,
+        *,
+        nats: str = "",
+        config: Mapping[str, str] | None = None,
+        clock: ManualClock | None = None,
+    ) -> Iterator[None]:
+        """Move the connector to another plane for the length of a ``with`` block, for tests.
+
+        It must not run at the beginning and at the end. The deployment is ``TESTING`` meanwhile.
+        At the end its configuration values are what they were before.
+
+        Args:
+            plane: The plane.
+            nats: The URL of the broker; by default there is none.
+            config: Configuration values by name, which no other source overrides.
+            clock: The clock of the test, which runs the tickers.
+
+        Raises:
+            BusError: The connector is running, or has no configuration value of a name.
+        """
+        runtime, transport = self._runtime, self._transport
+        if runtime.loop is not None:
+            raise refusal("BusError", "running", runtime.host, field="connector")
+        with self._configuration.replaced(config or {}), runtime.tested(plane, clock):
+            kept = transport.broker, transport.short_circuit
+            transport.broker, transport.short_circuit = nats, transport.short_circuit or not nats
+            try:
+                yield
+            finally:
+                transport.broker, transport.short_circuit = kept
 
     async def startup(self, *, wait: float | None = None) -> None:
         """Connect, subscribe and announce. If it fails, everything is closed again.

@@ -6,13 +6,17 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
 from .._core import control_headers
+from . import _settings
+from ._clock import ManualClock
 from ._headers import HeaderValues
 from ._ids import Ids
 from ._metrics import Metrics
@@ -45,6 +49,7 @@ class Runtime:
         running: Whether requests are served.
         traced: Whether spans are created.
         round_trip: The time in seconds in which an acknowledgement is expected.
+        clock: The clock of a test, or None.
     """
 
     timers: Timers
@@ -72,6 +77,7 @@ class Runtime:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.running = self.traced = False
         self.round_trip = 0.0
+        self.clock: ManualClock | None = None
         self._sender_headers: dict[tuple[str, str | None], HeaderValues] = {}
         self._background: set[asyncio.Task[Any]] = set()
         self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -90,6 +96,25 @@ class Runtime:
         self._handed.clear()
         self._taking = False
         self.loop = None
+
+    @contextmanager
+    def tested(self, plane: str, clock: ManualClock | None) -> Iterator[None]:
+        """Be in ``TESTING`` on another plane for the length of a ``with`` block.
+
+        Args:
+            plane: The plane.
+            clock: The clock of the test, or None.
+        """
+        kept = self.plane, self.deployment, self.clock
+        self.plane, self.deployment, self.clock = _settings.plane(plane), "TESTING", clock
+        try:
+            yield
+        finally:
+            self.plane, self.deployment, self.clock = kept
+
+    def now(self) -> float:
+        """Return the seconds since the epoch, on the clock of a test if there is one."""
+        return time.time() if self.clock is None else self.clock()
 
     def sender_headers(self, op: str, queue: str | None = None) -> HeaderValues:
         """Return the control headers that identify the sender; callers must not modify them.
