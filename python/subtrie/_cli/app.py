@@ -24,6 +24,7 @@ COMMANDS = {
     "tap": "Record the traffic between clients and a broker.",
     "run": "Run the connectors of a Python module.",
     "call": "Send a request over the bus, and print the response.",
+    "health": "Ask whether a service is up, within a second: for probes.",
     "conformance": "Run conformance vectors against an engine.",
     "completion": "Print the completion script of a shell.",
 }

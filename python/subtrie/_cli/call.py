@@ -94,15 +94,12 @@ async def _responses(
 ) -> list[Response]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + options["timeout"]
-    await connector.startup(wait=min(_BROKER_LIMIT, options["timeout"]))
-    try:
+    # Nothing is served: a caller with the host of a service must not answer in its place.
+    async with connector._lifecycle.sending(wait=min(_BROKER_LIMIT, options["timeout"])):
         options["timeout"] = ends - loop.time()
         if to_all:
-            answers = connector.publish(method, url, **options)
-            return [each async for each in answers if each.id != connector.id]
+            return [each async for each in connector.publish(method, url, **options)]
         return [await connector.request(method, url, **options)]
-    finally:
-        await connector.shutdown()
 
 
 def _print(response: Response, *, include: bool, as_json: bool) -> None:

@@ -12,8 +12,16 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from .. import microbus
@@ -103,6 +111,29 @@ class Lifecycle:
         return microbus.encode_reply_subscription(
             plane=runtime.plane, host=runtime.host, id=runtime.id
         )
+
+    @asynccontextmanager
+    async def sending(self, *, wait: float) -> AsyncIterator[None]:
+        """Send requests for the length of a block, and serve nothing: not the control plane either.
+
+        Args:
+            wait: How many seconds to wait for a broker that is not up yet.
+
+        Raises:
+            BusError: The connector is running already, or its creds are refused.
+            ConnectionError: The broker does not answer.
+        """
+        runtime = self._runtime
+        if runtime.loop is not None:
+            raise refusal("BusError", "running", runtime.host, field="connector")
+        runtime.open()
+        try:
+            await self._open(wait)
+            self._check_refused()
+            self._transport.starting = False
+            yield
+        finally:
+            await self._close(0.0, hooks=False)
 
     @contextmanager
     def moved(
@@ -212,7 +243,7 @@ class Lifecycle:
         """Open the transports; wait for a broker that is not up yet."""
         loop = asyncio.get_running_loop()
         ends, pause = loop.time() + wait, _FIRST_WAIT
-        why = f"no connection to {self._broker()}"
+        why = f"no connection to {self.broker()}"
         while True:
             try:
                 async with asyncio.timeout_at(ends if wait > 0 else None):
@@ -317,7 +348,8 @@ class Lifecycle:
             copy = contextvars.Context()
             copy.run(self._runtime.spawn, ask_for_trace(self._client, trace_id))
 
-    def _broker(self) -> str:
+    def broker(self) -> str:
+        """Return the URLs of the broker, without secrets."""
         return ", ".join(shown_url(url) for url in self._transport.broker.split(","))
 
     def _described(self) -> list[str]:
@@ -325,7 +357,7 @@ class Lifecycle:
         nats, count = self._transport.nats, len(self._server.endpoints)
         broker = "no broker: only this process is reached (set MICROBUS_NATS)"
         if nats is not None:
-            broker = self._broker()
+            broker = self.broker()
         endpoints = "1 endpoint" if count == 1 else f"{count} endpoints"
         files = [f"settings from {file}" for file in env_files().used]
         return [f"on plane {self._runtime.plane}", broker, endpoints, *files]
