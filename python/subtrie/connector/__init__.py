@@ -12,6 +12,7 @@ control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``
 from .._core.errors import BusError
 from .._core.public_names import publish
 from ..short_circuit import ShortCircuit
+from ._answers import Answer
 from ._config import Config
 from ._configurator import configurator
 from ._connector import Connector
@@ -33,6 +34,7 @@ __all__ = [
     "OWN",
     "REQUIRED",
     "AckTimeout",
+    "Answer",
     "BusError",
     "Call",
     "CallDepthExceeded",

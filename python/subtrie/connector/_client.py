@@ -16,6 +16,7 @@ from .. import microbus
 from .._core import control_headers, engine
 from .._core.errors import refusal
 from ._ack_timer import AckTimer, ack_limit
+from ._answers import Triggered
 from ._envelope import (
     PendingRequest,
     RequestEnvelope,
@@ -32,18 +33,19 @@ from ._errors import (
     made_here,
     read_error,
 )
+from ._event import Event, Payload
 from ._headers import Headers, HeaderValues
 from ._json import json_bytes
 from ._limits import check_head
 from ._message import Response
 from ._request_fragments import publish_request
 from ._responses import MAX_BODIES, ResponseReceiver, ResponseStream
-from ._routing import KnownResponders, NearestReplicas, has_slot
+from ._routing import KnownResponders, NearestReplicas
 from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, argument_without_value
+from ._url import Params, argument_without_value, at_instance, has_slot
 from ._uses import DeclaredUses
 
 logger = logging.getLogger("subtrie.connector")
@@ -105,6 +107,7 @@ class RequestClient:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         source: str = "",
+        instance: str = "",
     ) -> Response:
         """Send a request to one instance and return its response.
 
@@ -118,12 +121,13 @@ class RequestClient:
             timeout: The time budget in seconds, 20 by default; at most what is left of the request
                 being handled.
             source: The host that must respond: what others send as a response is not taken.
+            instance: The id of the instance that is asked, as in ``Response.id``; empty for any.
 
         Returns:
             The response, whatever its status.
 
         Raises:
-            AddressError: The URL or the method is not valid.
+            AddressError: The URL, the method or the instance is not valid.
             InvalidInput: Both ``json`` and ``body`` are given, a path argument has no value, or the
                 timeout is not a number.
             AckTimeout: No service acknowledged the request (404).
@@ -132,6 +136,8 @@ class RequestClient:
             HTTPError: The service responded with an error.
             BusError: The connector is not running, or a header is not valid.
         """
+        if instance:
+            url = at_instance(url, instance)
         request, subject, host = self._build(method, url, params, json, body, headers, timeout)
         request.expects = source
         if self.nearest is not None or self._runtime.traced:
@@ -214,6 +220,7 @@ class RequestClient:
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        instance: str = "",
     ) -> ResponseStream:
         """Send a request to all instances that subscribe to it.
 
@@ -227,6 +234,8 @@ class RequestClient:
         Raises:
             SubtrieError: As for ``request``, except for what ends in ``.error``.
         """
+        if instance:
+            url = at_instance(url, instance)
         request, subject, _ = self._build(method, url, params, json, body, headers, timeout)
         transport = self._transport
         request.given = request.given.copy()
@@ -247,6 +256,18 @@ class RequestClient:
             publish_request(request, call, self._runtime, self._transport)
         call.await_acks(ack_limit(request, self._runtime, transport), transport)
         return call
+
+    def trigger(self, event: Event[Payload], body: Payload | None = None) -> Triggered[Any]:
+        """Publish an event of this service. It is sent by the call.
+
+        ``await`` returns the responses of all subscribers; ``async for answer in`` yields them as
+        they come, and ``answer.get()`` is the result that the event declares.
+
+        Args:
+            event: The event.
+            body: The payload, sent as JSON.
+        """
+        return Triggered(self.publish("POST", event.url, json=body), event.answer)
 
     def _retire(self, message_id: str) -> None:
         """Keep a finished multicast for a round trip: late responses correct known responders."""

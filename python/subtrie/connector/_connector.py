@@ -20,11 +20,10 @@ from ._config import Config, Configuration
 from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._env_files import read_env_files
-from ._event import Event, Payload
+from ._event import Event
 from ._ids import Ids, RandomIds
 from ._lifecycle import Hook, Lifecycle
 from ._logging import ServiceLog
-from ._message import Response
 from ._metrics import Metrics
 from ._middleware import Middleware
 from ._part_method import PartMethod
@@ -349,6 +348,8 @@ class Connector:
     def on(self, event: Event[Any], *, queue: Queue = OWN) -> Callable[[Function], Function]:
         """Subscribe the decorated function to an event. Use before ``startup``.
 
+        Its result is sent as the event declares it.
+
         Args:
             event: The event.
             queue: The queue group: the host of the service unless given, ``None`` for no queue.
@@ -358,7 +359,7 @@ class Connector:
         """
         if not isinstance(event, Event):
             raise TypeError(f"on() takes an Event, not {type(event).__name__}")
-        return self.endpoint("POST", event.route, queue=queue)
+        return self.endpoint("POST", event.route, queue=queue, result=event.result)
 
     def _add(self, endpoint: Endpoint) -> None:
         token = microbus.flatten_host(endpoint.host)
@@ -388,19 +389,8 @@ class Connector:
 
     request = PartMethod("_client", RequestClient.request)
     publish = PartMethod("_client", RequestClient.publish)
+    trigger = PartMethod("_client", RequestClient.trigger)
     watch = PartMethod("_transport", Transport.watch)
-
-    async def trigger(self, event: Event[Payload], body: Payload | None = None) -> list[Response]:
-        """Publish an event of this service.
-
-        Args:
-            event: The event.
-            body: The payload, sent as JSON.
-
-        Returns:
-            The responses of all subscribers.
-        """
-        return [response async for response in self.publish("POST", event.url, json=body)]
 
     def config(
         self,

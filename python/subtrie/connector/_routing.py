@@ -22,11 +22,6 @@ _EXPIRES_AFTER = 86_400.0  # seconds until a learned prefix expires
 RouteKey = tuple[str, str]  # method, URL without its query
 
 
-def has_slot(host: str) -> bool:
-    """Return whether a host begins with an instance or a locality label, in any case."""
-    return host[:4].lower().startswith(("id-", "loc-"))
-
-
 class NearestReplicas:
     """The locality prefixes that a caller has learned for the services it calls."""
 

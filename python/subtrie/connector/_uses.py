@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from .. import SubjectTrie, microbus
 from .._core.errors import refusal
@@ -26,9 +26,10 @@ class Addressed(Protocol):
 
 
 class Declaring(Protocol):
-    """A ``Client``: what it declares are its attributes."""
+    """A ``Client``."""
 
-    host: str
+    def declared_calls(self) -> Sequence[Any]:
+        """Return the declared functions."""
 
 
 Use = Addressed | Declaring | tuple[str, str]
@@ -54,7 +55,7 @@ class DeclaredUses:
         self._allowed: SubjectTrie[None] | None = None
         self._logged: set[tuple[str, ...]] = set()
         for each in self._uses or ():
-            if not hasattr(each, "call"):  # a client, which is read when it is complete
+            if not hasattr(each, "declared_calls"):  # a client, which is read when it is complete
                 _patterns_of(each)
 
     def open(self) -> None:
@@ -89,9 +90,8 @@ def _patterns_of(use: Use) -> list[str]:
     """Return the subjects that a use may have, on any plane and of any instance."""
     if isinstance(use, tuple) and len(use) == 2:
         pairs = [use]
-    elif hasattr(use, "call"):
-        calls = [each for each in vars(use).values() if hasattr(each, "url")]
-        pairs = [(each.method, each.url) for each in calls]
+    elif hasattr(use, "declared_calls"):
+        pairs = [(each.method, each.url) for each in use.declared_calls()]
     elif hasattr(use, "url"):
         pairs = [(getattr(use, "method", "POST"), use.url)]
     else:

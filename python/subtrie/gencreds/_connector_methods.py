@@ -12,7 +12,16 @@ EVENTS = {"trigger", "on"}
 VERBS = {*CALLS, *SERVES, *EVENTS}
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "ANY"}
 
-__all__ = ["CALLS", "CONTROL_PORT", "EVENTS", "EVENT_PORT", "METHODS", "SERVES", "VERBS", "kind_of"]
+__all__ = [
+    "CALLS",
+    "CONTROL_PORT",
+    "EVENTS",
+    "EVENT_PORT",
+    "METHODS",
+    "SERVES",
+    "VERBS",
+    "kind_of",
+]
 
 
 def kind_of(verb: str) -> str:

@@ -25,6 +25,7 @@ from ._abstract_values import (
     PossibleValues,
     SequenceValue,
     Unknown,
+    of_kind,
     refined_by_annotation,
 )
 from ._annotations import Annotations
@@ -371,6 +372,10 @@ class NameResolver:
             else:
                 enters = _name_of(call.func) in ENTER and call.args
                 found |= self.of(call.args[0], scope) if enters else UNKNOWN
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "at":
+            clients = of_kind(self.of(call.func.value, scope), "Client")
+            if clients:  # ``client.at(host)`` is a client
+                return frozenset({Instance("Client", call, scope)})
         return frozenset(found)
 
     def _super(self, scope: Scope) -> PossibleValues:

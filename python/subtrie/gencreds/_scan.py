@@ -15,7 +15,7 @@ from .. import microbus
 from .._core.errors import AddressError, SubtrieError
 from .._core.file_errors import Mistakes, file_error, located
 from ._abstract_values import FunctionValue, Instance, ParameterValue, of_kind
-from ._client_stubs import find_stubs, limited_calls
+from ._client_stubs import CLIENT_METHODS, ClientStubs, StubCall, new_host
 from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 from ._constant_evaluation import ConstantEvaluator
@@ -24,7 +24,7 @@ from ._hidden_calls import HiddenCall, HiddenCallDetector
 from ._loops import LoopBindings
 from ._partial_strings import PartialString
 from ._rules import rule
-from ._scopes import Scope, Site
+from ._scopes import Site
 from ._service import EndpointUse, Note, Service, UnresolvedCall
 from ._service_facts import ServiceFacts
 from ._source_tree import SourceTree
@@ -76,9 +76,8 @@ class _Scan:
         self.facts = {host: ServiceFacts() for host in self.connectors.hosts}
         self.unattributed = ServiceFacts()
         self.uses = 0
-        self.stubs = find_stubs(tree)
-        self.limited = limited_calls(tree)
-        names = (getattr(node, "name", "") for node in self.stubs)
+        self.clients = ClientStubs(self.tree, self.evaluator, self.connectors)
+        names = (getattr(node, "name", "") for node in self.clients.stubs)
         self.detector = UnresolvedCallDetector(self.tree, self.evaluator, names)
         self.hidden = HiddenCallDetector(self.tree, self.evaluator, self.detector.stubs)
 
@@ -128,7 +127,7 @@ class _Scan:
 
     def _call(self, site: Site, call: ast.Call) -> None:
         names = self.tree.resolver
-        called = self.limited.get(call, call.func)
+        called, at = self.clients.changed.get(call, StubCall(call.func, None))
         if isinstance(called, ast.Attribute):
             receiver = names.of(called.value, site.scope)
             verb = called.attr
@@ -136,8 +135,8 @@ class _Scan:
             clients = of_kind(receiver, "Client")
             if connectors and verb in VERBS:
                 self._on_bus(site, call, verb, self._owners(connectors, site))
-            if clients and verb not in ("call", "host"):
-                self._client_call(site, call, clients, verb)
+            if clients and verb not in CLIENT_METHODS:
+                self._client_call(site, call, clients, verb, at)
             unresolved = (
                 self.detector.classify(site, call, verb) if may_be_anything(receiver) else None
             )
@@ -146,8 +145,8 @@ class _Scan:
                 self._report(self.unattributed, kind, site, message, use)
         values = names.of(called, site.scope)
         for each in values:
-            if isinstance(each, FunctionValue) and each.node in self.stubs:
-                self.stub_call(site, each.node, self._whose(self._caller(site, call)))
+            if isinstance(each, FunctionValue) and each.node in self.clients.stubs:
+                self.stub_call(site, each.node, self._whose(self._caller(site, call)), at=at)
         self._hidden(site, self.hidden.of_call(site, call, values))
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
@@ -293,54 +292,53 @@ class _Scan:
     # --- clients
 
     def _client_call(
-        self, site: Site, call: ast.Call, clients: list[Instance | ParameterValue], name: str
+        self,
+        site: Site,
+        call: ast.Call,
+        clients: list[Instance | ParameterValue],
+        name: str,
+        at: ast.Call | None = None,
     ) -> None:
         """Record ``client.name(connector, …)``."""
         owners = self._caller(site, call)
         for client in self.connectors.passed(clients):
-            stubs = self.stubs_of(client, name)
+            stubs = self.clients.of(client, name)
             for node in stubs:
-                self.stub_call(site, node, self._whose(owners))
+                self.stub_call(site, node, self._whose(owners), client, at=at)
             if not stubs:
                 for facts, _ in self._whose(owners):
                     message = f"{name}: a call of an unknown stub"
                     self._report(facts, "calls", site, message, EndpointUse(None, None, None, None))
 
-    def stubs_of(self, client: Instance | ParameterValue, name: str = "") -> list[ast.AST]:
-        """Return the stubs of a client, of one name or all."""
-        return [
-            node
-            for node, (made_by, scope) in self.stubs.items()
-            if name in ("", getattr(node, "name", ""))
-            and client in self.connectors.passed(self._made_by(made_by, scope))
-        ]
-
-    def _made_by(self, call: ast.Call, scope: Scope) -> list[Instance | ParameterValue]:
-        """The clients of ``@client.call(…)``."""
-        assert isinstance(call.func, ast.Attribute)
-        return of_kind(self.tree.resolver.of(call.func.value, scope), "Client")
-
     def _caller(self, site: Site, call: ast.Call) -> Owners:
         first = call.args[0] if call.args else None
         return self._owners(of_kind(self.tree.resolver.of(first, site.scope), "Connector"), site)
 
-    def stub_call(self, site: Site, node: ast.AST, whose: list[tuple[ServiceFacts, str]]) -> None:
-        """Record a call of a stub by some services."""
-        made_by, scope = self.stubs[node]
+    def stub_call(
+        self,
+        site: Site,
+        node: ast.AST,
+        whose: list[tuple[ServiceFacts, str]],
+        client: Instance | ParameterValue | None = None,
+        *,
+        at: ast.Call | None = None,
+    ) -> None:
+        """Record a call of a stub by some services, of the clients that declare it or of one."""
+        made_by, scope = self.clients.stubs[node]
         name = getattr(node, "name", "")
-        clients = self.connectors.passed(self._made_by(made_by, scope))
+        clients = (
+            [client] if client else self.connectors.passed(self.clients.made_by(made_by, scope))
+        )
         methods = self.evaluator.of(argument(made_by, 0, "method"), scope)
         routes = self.evaluator.of(argument(made_by, 1, "route"), scope)
+        hosts = [text for each in clients for text in self.clients.hosts(each, scope)]
+        if at is not None:
+            hosts = self.evaluator.of(new_host(at), site.scope)
         for facts, host in whose:
-            for client in clients:
-                given = argument(client.node, 0, "host") if isinstance(client, Instance) else None
-                at = client.scope if isinstance(client, Instance) else scope
-                for of in self.evaluator.of(given, at or scope):
-                    for method_text in methods:
-                        for route in routes:
-                            self._resolved_stub_call(
-                                site, facts, host, name, of, method_text, route
-                            )
+            for of in hosts:
+                for method_text in methods:
+                    for route in routes:
+                        self._resolved_stub_call(site, facts, host, name, of, method_text, route)
 
     def _resolved_stub_call(
         self,
@@ -385,7 +383,7 @@ class _Scan:
     def _passed_on(self, site: Site) -> None:
         """Report ``connector.request`` or a stub that is passed on instead of called."""
         node, names = site.node, self.tree.resolver
-        if node in self.limited.values() or node in self.connectors.listed:
+        if id(node) in self.clients.named or node in self.connectors.listed:
             return
         if isinstance(node, ast.Attribute):
             if node.attr not in VERBS and node.attr not in self.detector.stubs:
@@ -399,10 +397,10 @@ class _Scan:
                     self._report(facts, kind_of(node.attr), site, message, use)
                 return
             clients = of_kind(receiver, "Client")
-            if not clients or node.attr in ("host", "call"):
+            if not clients or node.attr in CLIENT_METHODS:
                 return
         elif not isinstance(node, ast.Name) or not any(
-            isinstance(each, FunctionValue) and each.node in self.stubs
+            isinstance(each, FunctionValue) and each.node in self.clients.stubs
             for each in names.of(node, site.scope)
         ):
             return

@@ -15,6 +15,7 @@ from .. import microbus
 from .._core import engine
 from .._core.errors import AddressError
 from ._abstract_values import FunctionValue, Instance, ParameterValue, of_kind
+from ._client_stubs import ClientStubs, unwrapped
 from ._connector_instances import ConnectorInstances
 from ._connector_methods import CONTROL_PORT
 from ._constant_evaluation import ConstantEvaluator
@@ -36,13 +37,18 @@ class SourceScan(Protocol):
     tree: SourceTree
     evaluator: ConstantEvaluator
     connectors: ConnectorInstances
-    stubs: dict[ast.AST, tuple[ast.Call, Scope]]
+    clients: ClientStubs
     facts: dict[str, ServiceFacts]
 
-    def stubs_of(self, client: Instance | ParameterValue, name: str = "") -> list[ast.AST]:
-        """Return the stubs of a client, of one name or all."""
-
-    def stub_call(self, site: Site, node: ast.AST, whose: list[tuple[ServiceFacts, str]]) -> None:
+    def stub_call(
+        self,
+        site: Site,
+        node: ast.AST,
+        whose: list[tuple[ServiceFacts, str]],
+        client: Instance | ParameterValue | None = None,
+        *,
+        at: ast.Call | None = None,
+    ) -> None:
         """Record a call of a stub by some services."""
 
     def uses_of_event(
@@ -115,16 +121,21 @@ class _List:
     def _object(self, each: ast.expr) -> bool:
         """Add a ``Client``, a ``Call`` or an ``Event``."""
         site, names = Site(each, self.scope, ()), self.scan.tree.resolver
-        values = names.of(each, self.scope)
+        values, at = names.of(each, self.scope), None
+        if not of_kind(values, "Client"):  # ``stub.at(host)``
+            each, at = unwrapped(each)
+            values = names.of(each, self.scope)
         stubs: list[ast.AST] = [v.node for v in values if isinstance(v, FunctionValue)]
         clients, name = of_kind(values, "Client"), ""
         if isinstance(each, ast.Attribute) and not clients:
             clients, name = of_kind(names.of(each.value, self.scope), "Client"), each.attr
+        whose: list[tuple[ast.AST, Instance | ParameterValue | None]]
+        whose = [(node, None) for node in stubs]
         for client in self.scan.connectors.passed(clients):
-            stubs += self.scan.stubs_of(client, name)
-        known = bool(stubs) and all(node in self.scan.stubs for node in stubs)
-        for node in stubs if known else ():
-            self.scan.stub_call(site, node, [(self.stated, self.host)])
+            whose += [(node, client) for node in self.scan.clients.of(client, name)]
+        known = bool(whose) and all(node in self.scan.clients.stubs for node, _ in whose)
+        for node, of in whose if known else ():
+            self.scan.stub_call(site, node, [(self.stated, self.host)], of, at=at)
         events = [e for e in of_kind(values, "Event") if isinstance(e, Instance)]
         for event in events:
             self.stated.events += self.scan.uses_of_event(

@@ -1,0 +1,179 @@
+"""Typed calls elsewhere: another host, one instance, headers, all instances; typed answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from subtrie import AddressError
+from subtrie.connector import BusError, Client, Event, HTTPError, Request
+
+HOST, OTHER = "shop.example", "branch.example"
+
+
+@dataclass
+class Told:
+    by: str
+    accept: str = ""
+
+
+def client() -> Client:
+    """A client whose function tells who served it."""
+    made = Client(HOST, headers={"Accept": "text/plain"})
+
+    @made.call("GET", "/who")
+    async def who(n: int = 0) -> Told:
+        raise NotImplementedError
+
+    return made
+
+
+def serve(connector, *, queue=...):
+    options = {} if queue is ... else {"queue": queue}
+
+    @connector.endpoint("GET", "/who", **options)
+    async def who(request: Request, n: int = 0) -> Told:
+        if n < 0:
+            raise HTTPError("too small", status=400)
+        return Told(connector.id, request.headers.get("Accept", "") + "".join(x_of(request)))
+
+    return connector
+
+
+def x_of(request: Request) -> list[str]:
+    return request.headers.all("X-More")
+
+
+async def test_a_client_and_a_call_at_another_host(make):
+    shop, branch, web = serve(make(HOST)), serve(make(OTHER)), make("web.example")
+    asked = client()
+    there = asked.at(OTHER)
+    async with shop, branch, web:
+        assert (await asked.who(web)).by == shop.id
+        assert (await there.who(web)).by == branch.id
+        assert (await asked.who.at(OTHER)(web)).by == branch.id
+        assert (await asked.who.within(3).at(OTHER)(web, 1)).by == branch.id
+
+
+async def test_a_client_and_a_request_to_one_instance(make):
+    first, second, web = serve(make(HOST)), serve(make(HOST)), make("web.example")
+    asked = client()
+    async with first, second, web:
+        for each in (first, second) * 2:
+            assert (await asked.at(instance=each.id).who(web)).by == each.id
+            assert (await asked.who.at(instance=each.id)(web)).by == each.id
+            url = f"https://{HOST}/who"
+            assert (await web.request("GET", url, instance=each.id)).id == each.id
+            (one,) = [r async for r in web.publish("GET", url, instance=each.id)]
+            assert one.id == each.id
+
+
+@pytest.mark.parametrize("wrong", ["a1b2", "id-a.b", "id-a/x", "loc-us", "id-", "id-a@b"])
+def test_an_instance_that_is_not_an_id_is_refused_where_it_is_named(wrong):
+    with pytest.raises(AddressError, match="slot"):
+        client().at(instance=wrong)
+    with pytest.raises(AddressError, match="slot"):
+        client().who.at(instance=wrong)
+
+
+async def test_an_instance_of_a_url_that_names_one_is_refused(make_memory):
+    web = make_memory("web.example")
+    async with web:
+        with pytest.raises(AddressError, match="second"):
+            await web.request("GET", f"https://id-a1.{HOST}/who", instance="id-b2")
+
+
+async def test_headers_of_a_client_and_of_a_call(make):
+    shop, web = serve(make(HOST)), make("web.example")
+    asked = client()
+    async with shop, web:
+        assert (await asked.who(web)).accept == "text/plain"
+        more = asked.at(headers={"X-More": "!"})
+        assert (await more.who(web)).accept == "text/plain!"
+        assert (await asked.who.at(headers={"Accept": "a/b"})(web)).accept == "a/b"
+        assert (await asked.who(web)).accept == "text/plain"
+
+
+async def test_a_client_elsewhere_has_what_is_declared_later(make_memory):
+    shop, web = serve(make_memory(OTHER)), make_memory("web.example")
+    asked = Client(HOST)
+    there = asked.at(OTHER)
+
+    @asked.call("GET", "/who")
+    async def who(n: int = 0) -> Told: ...
+
+    async with shop, web:
+        assert (await there.who(web)).by == shop.id
+    with pytest.raises(AttributeError, match="declares no function 'missing'"):
+        there.missing  # noqa: B018 - the read is what is tested
+
+
+def test_a_function_is_not_named_like_a_method_of_the_client():
+    async def at() -> None: ...
+
+    with pytest.raises(TypeError, match="rename the function"):
+        Client(HOST).call("GET", "/x")(at)
+
+
+async def test_the_uses_of_a_service_name_a_client_elsewhere(make_memory):
+    branch = serve(make_memory(OTHER))
+    asked = client()
+    web = make_memory("web.example", uses=[asked.at(OTHER)], deployment="TESTING")
+    async with branch, web:
+        assert (await asked.who.at(OTHER)(web)).by == branch.id
+        with pytest.raises(BusError, match=r"declared|uses"):
+            await asked.who(web)
+
+
+async def test_a_typed_multicast_yields_results_as_they_come(make):
+    several = [serve(make(HOST), queue=None) for _ in range(3)]
+    web = make("web.example")
+    asked = client()
+    async with several[0], several[1], several[2], web:
+        answers = [answer async for answer in asked.who.multicast(web, 1)]
+        assert {each.get().by for each in answers} == {each.id for each in several}
+        assert {each.response.id for each in answers} == {each.id for each in several}
+        failed = [answer async for answer in asked.who.multicast(web, -1)]
+        assert len(failed) == 3
+        for each in failed:
+            assert each.error.status == 400
+            with pytest.raises(HTTPError, match="too small"):
+                each.get()
+
+
+async def test_a_typed_multicast_takes_no_answer_of_another_host(make):
+    shop, spy, web = serve(make(HOST), queue=None), make("spy.example"), make("web.example")
+
+    @spy.endpoint("GET", f"//{HOST}/who")
+    async def who() -> Told:
+        return Told("spy")
+
+    async with shop, spy, web:
+        answers = [answer async for answer in client().who.multicast(web)]
+        assert [each.get().by for each in answers] == [shop.id]
+
+
+async def test_the_answers_to_an_event_are_typed_and_come_as_they_are_given(make):
+    allow = Event[dict](HOST, "/on-allow", answer=bool, result="allow")
+    shop = make(HOST)
+    sinks = [make(f"sink{n}.example") for n in range(3)]
+    for place, sink in enumerate(sinks):
+
+        @sink.on(allow)
+        async def on_allow(email: str, place: int = place) -> bool:
+            if place == 2:
+                raise HTTPError("cannot tell", status=409)
+            return place == 0
+
+    async with shop, sinks[0], sinks[1], sinks[2]:
+        found = {}
+        async for answer in shop.trigger(allow, {"email": "a@b"}):
+            found[answer.response.source] = answer.error or answer.get()
+        assert found["sink0.example"] is True
+        assert found["sink1.example"] is False
+        assert found["sink2.example"].status == 409
+        responses = await shop.trigger(allow, {"email": "a@b"})
+        assert sorted(each.status for each in responses) == [200, 200, 409]
+        task = shop.background(shop.trigger(allow, {"email": "a@b"}))
+        assert len(await task) == 3
