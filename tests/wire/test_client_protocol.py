@@ -314,6 +314,23 @@ def test_options_must_be_an_object_with_unique_names(engine, text):
 
 
 @pytest.mark.requirement("A66")
+def test_options_may_have_lone_surrogates_and_bytes_that_are_not_utf_8(engine):
+    def is_read(text):
+        return read(engine, "client", [b"INFO " + text + b"\r\n"])[1] is None
+
+    high, low, byte = b"\\ud800", b"\\udcff", b"\xff"
+    for name in (high, low, byte, b"\\\\" + byte):
+        assert is_read(b'{"%b":{"%b":["%b",1e999]}}' % (name, name, name)), name
+        assert not is_read(b'{"a":[{"%b":1,"b":2,"%b":3}]}' % (name, name)), name
+    assert is_read(b'{"%b":1,"%b":2}' % (high, low))
+    assert not is_read(b'{"%b":1,"%b":2}' % (byte, low))
+    assert not is_read(b'{"\xf0\x9f\x98\x80":1,"\\ud83d\\ude00":2}')
+    # A byte beyond ASCII neither is escaped nor stands outside of strings.
+    for text in (b'{"\\%b":1}' % byte, b'{"a":%b}' % byte, b'{"a":1}%b' % byte):
+        assert not is_read(text), text
+
+
+@pytest.mark.requirement("A66")
 def test_options_may_be_nested_up_to_the_limit(engine):
     for depth in (127, 128):
         line = b'INFO {"a":' + b"[" * depth + b"1" + b"]" * depth + b"}\r\n"
