@@ -2,7 +2,7 @@
 //!
 //! No handle is made then: `AddedRows` makes one when it is asked for.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -304,9 +304,8 @@ impl AddedRows {
         let queue = queues.and_then(|queues| queues.get(py, row));
         let fields = Fields {
             id,
-            text: exact_text(&text)?,
+            pattern: Mutex::new(exact_text(&text)?),
             dialect: self.trie.get().builder.dialect,
-            pattern: OnceLock::new(),
             single: PyTuple::new(py, [self.values.bind(py).get_item(row)?])?.unbind(),
             queue: queue.as_ref().map(exact_text).transpose()?,
         };

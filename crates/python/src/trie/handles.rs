@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -29,9 +29,8 @@ impl StateBuilder {
             let single = PyTuple::new(py, [&row.value])?.unbind();
             let fields = Fields {
                 id,
-                text: row.pattern.clone_ref(py),
+                pattern: Mutex::new(row.pattern.clone_ref(py)),
                 dialect: self.dialect,
-                pattern: OnceLock::new(),
                 single: single.clone_ref(py),
                 queue: row.queue.as_ref().map(|queue| queue.clone_ref(py)),
             };
@@ -46,8 +45,8 @@ impl StateBuilder {
     }
 }
 
-/// The text and the `Pattern` of patterns that several subscriptions have, by number.
-pub type Patterns = HashMap<u32, (Py<PyString>, Py<PyAny>)>;
+/// The `Pattern` of patterns that several subscriptions have, by number.
+pub type Patterns = HashMap<u32, Py<PyString>>;
 
 impl SubjectTrie {
     /// Makes the handles that are not made yet. Those of one pattern share its `Pattern`, as there
@@ -64,25 +63,18 @@ impl SubjectTrie {
                 Handle::Made(handle) => return Ok(handle.into_bound(py)),
                 Handle::ToMake(parts) => parts,
             };
-            let text = || PyString::new(py, &parts.pattern).unbind();
-            let (text, pattern) = match parts.shared_pattern {
-                None => (text(), OnceLock::new()),
-                Some(number) => {
-                    let (text, pattern) = match patterns.entry(number) {
-                        Entry::Occupied(known) => known.into_mut(),
-                        Entry::Vacant(unknown) => {
-                            let pattern = pattern_of(py, &parts.pattern, dialect)?;
-                            unknown.insert((text(), pattern.unbind()))
-                        }
-                    };
-                    (text.clone_ref(py), OnceLock::from(pattern.clone_ref(py)))
+            let pattern = match parts.shared_pattern.map(|number| patterns.entry(number)) {
+                None => PyString::new(py, &parts.pattern).unbind(),
+                Some(Entry::Occupied(known)) => known.get().clone_ref(py),
+                Some(Entry::Vacant(unknown)) => {
+                    let made = pattern_of(py, &parts.pattern, dialect)?.unbind();
+                    unknown.insert(made).clone_ref(py)
                 }
             };
             let fields = Fields {
                 id: parts.id,
-                text,
+                pattern: Mutex::new(pattern),
                 dialect,
-                pattern,
                 single: parts.single,
                 queue: parts.queue.map(|queue| PyString::new(py, &queue).unbind()),
             };

@@ -1,6 +1,6 @@
 //! The handle of a subscription: immutable, with a `Pattern` that is made when it is asked for.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -21,11 +21,9 @@ pub struct Subscription(OnceLock<Fields>);
 /// The parts of a subscription.
 pub struct Fields {
     pub id: u64,
-    /// The pattern: an exact `str`.
-    pub text: Py<PyString>,
+    /// The text of the pattern, an exact `str`; the `Pattern` itself once it was asked for.
+    pub pattern: Mutex<Py<PyString>>,
     pub dialect: Dialect,
-    /// The `Pattern`, once it was asked for.
-    pub pattern: OnceLock<Py<PyAny>>,
     /// The value, in the tuple that a lookup returns. A tuple is freed without recursion, whatever
     /// its value leads to.
     pub single: Py<PyTuple>,
@@ -45,21 +43,31 @@ pub fn pattern_of<'py>(
     py: Python<'py>,
     text: &str,
     dialect: Dialect,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'py, PyString>> {
     static CLASS: PyOnceLock<SlottedClass<1>> = PyOnceLock::new();
     let import = || SlottedClass::import(py, "subtrie._core.subject", "Pattern", ["_dialect"]);
     let class = CLASS.get_or_try_init(py, import)?;
     let dialect = PyString::intern(py, dialect.name()).into_any();
-    class.create_str(py, text, [dialect])
+    Ok(class.create_str(py, text, [dialect])?.cast_into()?)
 }
 
 impl Fields {
-    fn pattern<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(pattern) = self.pattern.get() {
-            return Ok(pattern.bind(py).clone());
+    /// No Python code runs while the lock is held.
+    fn text_or_pattern(&self) -> MutexGuard<'_, Py<PyString>> {
+        self.pattern.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pattern<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let text = self.text_or_pattern().clone_ref(py).into_bound(py);
+        if !text.is_exact_instance_of::<PyString>() {
+            return Ok(text);
         }
-        let made = pattern_of(py, self.text.to_str(py)?, self.dialect)?;
-        let own = self.pattern.get_or_init(|| made.unbind());
+        let made = pattern_of(py, text.to_str()?, self.dialect)?;
+        let mut own = self.text_or_pattern();
+        // Another thread may have made it meanwhile.
+        if own.bind(py).is(&text) {
+            *own = made.unbind();
+        }
         Ok(own.bind(py).clone())
     }
 
@@ -102,7 +110,7 @@ impl Subscription {
 
     /// The pattern.
     #[getter]
-    fn pattern<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn pattern<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         self.fields("pattern")?.pattern(py)
     }
 
@@ -169,9 +177,8 @@ impl Subscription {
         let invalid = || PyValueError::new_err("not the state of a Subscription");
         let fields = Fields {
             id,
-            text: exact_text(&pattern)?,
             dialect: Dialect::from_name(&dialect).ok_or_else(invalid)?,
-            pattern: OnceLock::from(pattern.into_any().unbind()),
+            pattern: Mutex::new(pattern.unbind()),
             single: PyTuple::new(py, [value])?.unbind(),
             queue: queue.as_ref().map(exact_text).transpose()?,
         };
