@@ -31,6 +31,51 @@ async def test_ping_reaches_all_connectors_and_each_alone(make):
 ORDERS = prometheus_client.Counter("orders_of_a_test", "A counter of the program itself")
 
 
+async def test_the_collectors_of_a_program_are_labelled_and_shown_once(make):
+    """Each connector repeated them, without its labels: Prometheus drops or mixes such series."""
+    several = [make(f"shop{n}.example") for n in range(3)]
+    ORDERS.inc()
+    async with several[2], several[1], several[0]:
+        shown = {}
+        async for answer in several[2].publish("GET", "https://all:888/metrics"):
+            lines = answer.text.splitlines()
+            shown[answer.source] = [x for x in lines if x.startswith("orders_of_a_test_total")]
+        first = several[0]
+        assert {host: len(lines) for host, lines in shown.items()} == {
+            "shop0.example": 1, "shop1.example": 0, "shop2.example": 0,
+        }  # fmt: skip
+        (line,) = shown[first.host]
+        for label in ("service", "id", "plane", "ver"):
+            assert f'{label}="' in line
+        assert f'id="{first.id}"' in line
+    async with several[1]:  # the first one has stopped
+        text = (await several[1].request("GET", "https://shop1.example:888/metrics")).text
+        assert f'id="{several[1].id}"' in next(
+            x for x in text.splitlines() if x.startswith("orders_of_a_test_total")
+        )
+
+
+def test_the_kind_of_an_endpoint_follows_from_its_result(make_memory):
+    shop = make_memory(HOST)
+
+    def kind(handler, **more):
+        shop.endpoint("ANY", f"/{handler.__name__}", **more)(handler)
+        return shop.endpoints[-1].kind
+
+    async def page() -> str: ...
+    async def picture(size: int = 0) -> bytes: ...
+    async def answer(name: str) -> Response: ...
+    async def echo(request: Request): ...
+    async def number() -> int: ...
+    async def text() -> str: ...
+    async def found(request: Request) -> dict[str, int]: ...
+
+    for handler in (page, picture, answer, echo):
+        assert kind(handler) == "web", handler
+    for handler, more in ((number, {}), (text, {"result": "text"}), (found, {})):
+        assert kind(handler, **more) == "function", handler
+
+
 async def test_metrics_are_prometheus_text(make):
     shop, web = make(HOST), make("web.example")
 

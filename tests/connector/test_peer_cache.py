@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from subtrie.connector import HTTPError
+from subtrie.connector import BusError, HTTPError
 
 HOST = "shop.example"
 ALL, RESCUE = f"https://{HOST}:888/dcache/all", f"https://{HOST}:888/dcache/rescue"
@@ -78,3 +78,56 @@ def test_the_size_of_the_cache_is_limited(make_memory, monkeypatch):
     assert list(cache._held) == ["k48", "k49", "k47"]
     cache.hold("huge", b"z" * 101)
     assert len(cache) == 0
+
+
+async def test_handlers_share_values_through_the_cache(make):
+    one, two, web = make(HOST), make(HOST), make("web.example")
+
+    for each in (one, two):
+
+        @each.endpoint("PUT", "/keep/{key}")
+        async def keep(key: str, value: str, each=each) -> None:
+            await each.cache.store(key, value)
+
+    async with one, two, web:
+        at_one = f"https://{one.id}.{HOST}"
+        assert await one.cache.load("k") is None
+        await web.request("PUT", f"{at_one}/keep/k", json={"value": "tea"})
+        assert await one.cache.load("k") == await two.cache.load("k") == b"tea"
+        assert (len(one._cache), len(two._cache)) == (1, 0), "the one that computed it has it"
+        await two.cache.store("k", b"milk")
+        assert await one.cache.load("k") == b"milk", "the older one is forgotten"
+        assert (len(one._cache), len(two._cache)) == (0, 1)
+        await one.cache.store("both", "x", replicate=True)
+        assert len(two._cache) == 2
+        two._cache.hold("both", b"y")
+        assert await one.cache.load("both") is None, "two values for one key are none"
+        assert await two.cache.load("both") is None
+        for key in ("ab", "abc", "xbc", "z"):
+            await one.cache.store(key, "1")
+        await two.cache.delete("z")
+        await two.cache.delete(prefix="ab")
+        await two.cache.delete(contains="b")
+        assert len(one._cache) == 0
+        await one.cache.store("k", b"1")
+        await two.cache.clear()
+        assert await one.cache.load("k") is None
+        for wrong in ({}, {"key": "a", "prefix": "b"}):
+            with pytest.raises(BusError, match="cache"):
+                await one.cache.delete(**wrong)
+        with pytest.raises(BusError, match="cache"):
+            await one.cache.load("")
+
+
+def test_a_value_that_was_not_used_for_an_hour_is_forgotten(make_memory, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("subtrie.connector._peer_cache.time.monotonic", lambda: now[0])
+    cache = make_memory(HOST)._cache
+    cache.hold("a", b"1")
+    cache.hold("b", b"22")
+    now[0] += 3599
+    assert cache.value("a") == b"1"
+    now[0] += 1
+    assert cache.value("b") is None
+    assert cache.value("a") == b"1"
+    assert cache.size == 1

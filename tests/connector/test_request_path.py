@@ -120,6 +120,21 @@ def test_the_limit_follows_the_slowest_of_the_last_acknowledgements():
     assert times.limit(0.1) == 0.1, "only the last 128 count"
 
 
+def test_the_limit_is_gos_again_a_while_after_the_last_slow_acknowledgement():
+    """Every 404 and every end of a multicast waits for it, also if nothing was sent since."""
+    now = [100.0]
+    times = AckTimes(clock=lambda: now[0])
+    for _ in range(128):
+        times.note(0.2)
+    assert times.limit(0.1) == pytest.approx(0.6)
+    for _ in range(10):  # a little traffic, which is quick again
+        now[0] += 0.25
+        times.note(0.001)
+    assert times.limit(0.1) == pytest.approx(0.6)
+    now[0] += 0.6
+    assert times.limit(0.1) == 0.1
+
+
 async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_route(
     make_nats, broker, plane
 ):

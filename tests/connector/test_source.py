@@ -134,6 +134,21 @@ async def test_an_unverifiable_message_is_counted_and_not_answered(make, plane, 
         assert len(said) == 1, "once a minute for a plane and reason"
 
 
+@pytest.mark.parametrize("path", ["tree.%ff", "tree.%2D", "tree.%zz"])
+async def test_a_subject_whose_source_is_valid_is_not_called_a_wrong_source(
+    make, plane, path, caplog
+):
+    """The log sent its reader to permissions, while the path was not canonical."""
+    caplog.set_level(logging.WARNING, "subtrie.connector")
+    async with Listener(make, plane) as listener:
+        await listener.shop.subscribe("GET", "/tree/{rest...}", lambda rest: rest)
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.{path}"
+        await listener.publish(subject, _raw())
+        await listener.flush(1)
+        assert listener.answers == []
+        assert listener.shop.metrics.rejects == {"subject": 1}
+
+
 @pytest.mark.requirement("T11")
 @pytest.mark.parametrize(
     "headers",

@@ -76,6 +76,9 @@ BUS: dict[str, Reason] = {
     "generator": Reason(
         "a handler that yields has no single result", "collect the results and return a list"
     ),
+    "cache-key": Reason(
+        "it is not one key of the cache, nor one part of the keys", "give a text that is not empty"
+    ),
     "stub": Reason(
         "a parameter of the declared call cannot be sent",
         "declare each argument by name, without * and **",

@@ -14,6 +14,7 @@ from .. import microbus
 from .._core.errors import HostnameCollision, refusal
 from . import _settings
 from ._actor import ActorVerifier
+from ._cache import DistributedCache
 from ._client import RequestClient
 from ._cloud_locality import CLOUDS
 from ._config import Config, Configuration
@@ -162,6 +163,8 @@ class Connector:
         gauges["microbus_cache_memory_bytes"] = lambda: float(cache.size)
         #: A logger whose records carry the service, the instance and the trace.
         self.log = ServiceLog(self._runtime)
+        #: The distributed cache: ``load``, ``store``, ``delete`` and ``clear``.
+        self.cache = DistributedCache(self._runtime, self._client, self._cache)
         # Subject token to host; the own one first, which serves the control plane (A5).
         self._hosts = {microbus.flatten_host(self.host): self.host}
         self._server.runner.check = self._actors.check_request

@@ -86,7 +86,7 @@ class ControlPlane:
             "deployment": runtime.deployment,
         }
         try:
-            text = prometheus_text(runtime.metrics, identity)
+            text = prometheus_text(runtime.metrics, identity, program=runtime.is_first())
         except ImportError:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})

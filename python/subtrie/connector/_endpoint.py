@@ -147,13 +147,13 @@ class Endpoint:
 
     @property
     def kind(self) -> str:
-        """The kind, as Go names it: ``inboundevent`` on port 417, ``web`` for a raw request."""
+        """The kind, as Go names it: ``inboundevent`` on port 417, ``web`` for a raw response."""
         if self.port == EVENTS:
             return "inboundevent"
-        raw = self.control or (
-            takes_request_only(self.handler, self.hints)
-            and self.hints.get("return") in (None, Response)
-        )
+        returned = self.result.annotation
+        raw = self.control or (not self.result.name and returned in (Response, bytes, str))
+        if returned is Any or returned is None:
+            raw = raw or takes_request_only(self.handler, self.hints)
         return "web" if raw else "function"
 
     def patterns(self) -> list[str]:

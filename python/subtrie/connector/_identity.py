@@ -28,6 +28,18 @@ def request_address(subject: str) -> RequestAddress | None:
     return address if isinstance(address, RequestAddress) else None
 
 
+def why_rejected(subject: str) -> str:
+    """Return why a message has no address: its ``source`` is not valid, or else its ``subject``.
+
+    Args:
+        subject: The subject that is not a canonical address of a request.
+    """
+    tokens = subject.split(".", 4)
+    if len(tokens) == 5 and request_address(f"p.safe.443.{tokens[3]}.host._.GET._"):
+        return "subject"
+    return "source"
+
+
 @lru_cache(maxsize=1024)
 def reply_address(subject: str) -> ReplyAddress | None:
     """Return the address of a response, or None if the message must be rejected."""

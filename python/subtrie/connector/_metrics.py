@@ -229,12 +229,13 @@ class Metrics:
             )
 
 
-def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
-    """Return the counters in the text format of Prometheus, with those of the program.
+def prometheus_text(metrics: Metrics, identity: Mapping[str, str], *, program: bool) -> bytes:
+    """Return the counters in the text format of Prometheus.
 
     Args:
         metrics: The counters.
         identity: The labels of the connector: ``service``, ``id`` and others.
+        program: Whether the collectors of the program are among them, with the same labels.
 
     Raises:
         ImportError: The package ``prometheus_client`` is not installed.
@@ -282,7 +283,8 @@ def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
 
     class Collector:
         def collect(self) -> Iterator[Any]:
-            yield from REGISTRY.collect()  # the program's own
+            for family in REGISTRY.collect() if program else ():
+                yield _labelled(family, identity)
             yield counters(
                 "microbus_deliveries", "Messages received, by transport", "transport",
                 metrics.delivered(),
@@ -328,6 +330,15 @@ def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Collector())
     return bytes(generate_latest(registry))
+
+
+def _labelled(family: Any, identity: Mapping[str, str]) -> Any:
+    """Return a metric family of the program with the labels of a connector, its own ones first."""
+    from prometheus_client.metrics_core import Metric
+
+    made = Metric(family.name, family.documentation, family.type, family.unit)
+    made.samples = [each._replace(labels={**identity, **each.labels}) for each in family.samples]
+    return made
 
 
 _GAUGES = {

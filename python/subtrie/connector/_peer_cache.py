@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import time
 from collections import OrderedDict
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from ._runtime import Runtime
 logger = logging.getLogger("subtrie.connector")
 
 _CAPACITY = 32 << 20  # bytes
+MAX_AGE = 3600.0  # seconds for which a value stays after it was used last
 
 
 class PeerCache:
@@ -32,6 +34,7 @@ class PeerCache:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._held: OrderedDict[str, bytes] = OrderedDict()
+        self._used: dict[str, float] = {}  # on the monotonic clock
         self._size = 0
 
     @cached_property
@@ -64,12 +67,11 @@ class PeerCache:
         if action in ("weight", "len"):
             return Response(200, str(self._size if action == "weight" else len(self._held)))
         if action == "clear":
-            self._held.clear()
-            self._size = 0
+            self._clear()
             return Response()
         if action == "delete":
             if not own:
-                self._delete(query)
+                self.delete(query)
                 count(op="delete")
             return Response()
         if action not in ("load", "store", "checksum"):
@@ -82,17 +84,16 @@ class PeerCache:
             self.hold(key, request.body)
             count(op="store")
             return Response()
-        held = self._held.get(key)
+        held = self.value(key, used=action == "load" and query.get("bump") != "false")
         if action == "load":
             count(op="load", hit="miss" if held is None else "local")
         if held is None:
             return Response(404)
         if action == "load":
-            self._held.move_to_end(key)
             return Response(200, held)
         digest = hashlib.sha256(held).digest()
         if digest.hex() != query.get("checksum", "").lower():
-            self._drop(key)
+            self.drop(key)
         return Response(200, digest)
 
     def rescue(self, request: Request) -> Response:
@@ -107,11 +108,27 @@ class PeerCache:
 
     def hold(self, key: str, value: bytes) -> None:
         """Keep a value, and evict others if the cache is full."""
-        self._drop(key)
-        self._held[key] = value
+        self.drop(key)
+        self._held[key], self._used[key] = value, time.monotonic()
         self._size += len(value)
         while self._size > _CAPACITY:
-            self._drop(next(iter(self._held)))
+            self.drop(next(iter(self._held)))
+
+    def value(self, key: str, *, used: bool = True) -> bytes | None:
+        """Return the value of a key that this instance holds; None if it is absent or too old.
+
+        Args:
+            key: The key.
+            used: Whether this counts as a use, so that it stays longer.
+        """
+        value, now = self._held.get(key), time.monotonic()
+        if value is None or now - self._used[key] >= MAX_AGE:
+            self.drop(key)
+            return None
+        if used:
+            self._held.move_to_end(key)
+            self._used[key] = now
+        return value
 
     async def offload(self, client: RequestClient, timeout: float) -> int:
         """Hand all values to other replicas, latest first; return how many were taken over.
@@ -127,8 +144,8 @@ class PeerCache:
         try:
             async with asyncio.timeout(timeout):
                 while self._held:
-                    key, value = self._held.popitem()
-                    self._size -= len(value)
+                    key, value = next(reversed(self._held.items()))
+                    self.drop(key)
                     await client.request("PUT", url, params={"key": key}, body=value)
                     taken += 1
         except (SubtrieError, TimeoutError) as error:
@@ -138,21 +155,35 @@ class PeerCache:
                 len(self._held) + 1,
                 error,
             )
-        self._held.clear()
-        self._size = 0
+        self._clear()
         return taken
 
-    def _drop(self, key: str) -> None:
-        self._size -= len(self._held.pop(key, b""))
+    def _clear(self) -> None:
+        self._held.clear()
+        self._used.clear()
+        self._size = 0
 
-    def _delete(self, query: dict[str, str]) -> None:
+    def drop(self, key: str) -> None:
+        """Forget the value of a key, if this instance holds it."""
+        self._size -= len(self._held.pop(key, b""))
+        self._used.pop(key, None)
+
+    def delete(self, query: dict[str, str]) -> None:
+        """Forget the values of a key, or of all keys with a ``prefix`` or that contain a text.
+
+        Args:
+            query: ``key``, ``prefix`` or ``contains``.
+
+        Raises:
+            HTTPError: It has none of the three.
+        """
         if key := query.get("key"):
-            self._drop(key)
+            self.drop(key)
         elif prefix := query.get("prefix"):
             for each in [each for each in self._held if each.startswith(prefix)]:
-                self._drop(each)
+                self.drop(each)
         elif part := query.get("contains"):
             for each in [each for each in self._held if part in each]:
-                self._drop(each)
+                self.drop(each)
         else:
             raise HTTPError("missing key")

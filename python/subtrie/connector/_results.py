@@ -144,7 +144,7 @@ class Result:
     def __init__(
         self, annotation: Any, name: str = "", names: dict[str, Any] | None = None
     ) -> None:
-        self.annotation, self._name = annotation, name
+        self.annotation, self.name = annotation, name
         self._converter: Converter | None = None
         if annotation in (Response, None, type(None)):
             return
@@ -174,7 +174,7 @@ class Result:
             return None
         if response.error is not None or not self._has_status:
             response.raise_for_status()
-        if not self._name:
+        if not self.name:
             if self.annotation is bytes:
                 return response.body
             if self.annotation is str and not _is_json(response):
@@ -194,19 +194,19 @@ class Result:
                 body = response.json()
             return {RESPONSE_BODY: body, STATUS: response.status}
         value = response.json()
-        if self._name and self._name != RESPONSE_BODY:
+        if self.name and self.name != RESPONSE_BODY:
             if value is None:
                 return None
             if not isinstance(value, dict):
-                self._refuse(f"{shown(value)}, not an object with {self._name!r}")
-            if self._name not in value:
+                self._refuse(f"{shown(value)}, not an object with {self.name!r}")
+            if self.name not in value:
                 members = converter.members or frozenset()
                 if not members.isdisjoint(value):
                     self._refuse(
                         f"{shown(value)}, the members of the result itself, not an object with "
-                        f"{self._name!r}; declare the call without result="
+                        f"{self.name!r}; declare the call without result="
                     )
-            return value.get(self._name)
+            return value.get(self.name)
         if type(value) is dict:
             self._check_shape(converter, value)
             if self._has_status:
@@ -239,7 +239,7 @@ class Result:
                 converter.zero() if converter.lacks(value) else converter.read(value, Conversion())
             )
         except Misfit as error:
-            told = error.described(self._name or "response")
+            told = error.described(self.name or "response")
         except TooLong as error:
             told = f"it is too long: {error}"
         except RecursionError:
@@ -251,11 +251,11 @@ class Result:
 
     def schema(self) -> dict[str, Any] | None:
         """Return the JSON schema of the body of a response; None if it has none."""
-        if self._converter is None or (self.annotation is bytes and not self._name):
+        if self._converter is None or (self.annotation is bytes and not self.name):
             return None
-        found = self._converter.schema(1 if self._name else 0)
-        if self._name and self._name != RESPONSE_BODY:
-            return {"type": "object", "properties": {self._name: found}}
+        found = self._converter.schema(1 if self.name else 0)
+        if self.name and self.name != RESPONSE_BODY:
+            return {"type": "object", "properties": {self.name: found}}
         properties = found.get("properties", {})
         if RESPONSE_BODY in properties:
             body: dict[str, Any] = properties[RESPONSE_BODY]

@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any
 
 from .._core import control_headers
@@ -26,6 +26,7 @@ logger = logging.getLogger("subtrie.connector")
 
 _AT_ONCE = 64  # steps from other threads before the loop's other work has its turn
 
+_numbers = count()  # of connectors, in the order in which they were made
 _alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 
 
@@ -82,6 +83,7 @@ class Runtime:
         self._background: set[asyncio.Task[Any]] = set()
         self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._taking = False
+        self._number = next(_numbers)
         _alive.add(self)
 
     def open(self) -> None:
@@ -89,6 +91,11 @@ class Runtime:
         self.loop = asyncio.get_running_loop()
         self.timers = Timers(self.loop)
         self._sender_headers.clear()
+
+    def is_first(self) -> bool:
+        """Return whether it is the first connector of the process that runs on its plane."""
+        others = [each for each in list(_alive) if each.running and each.plane == self.plane]
+        return self is min(others, key=lambda each: each._number, default=self)
 
     def close(self) -> None:
         """Cancel the timeouts and leave the event loop."""

@@ -26,7 +26,7 @@ from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import HTTPError
 from ._fragments import MAX_SILENCE, Reassembler
-from ._identity import address_url, request_address, return_subject, url_at
+from ._identity import address_url, request_address, return_subject, url_at, why_rejected
 from ._limits import Backlog, oversized, too_long
 from ._message import Message, Request
 from ._runner import HandlerRunner
@@ -237,7 +237,8 @@ class RequestServer:
             large = oversized(subject, payload)
             if large is None:
                 known = request_address(subject) is not None
-                runtime.metrics.reject(runtime.plane, "malformed" if known else "source", subject)
+                why = "malformed" if known else why_rejected(subject)
+                runtime.metrics.reject(runtime.plane, why, subject)
                 return None
             subject, request, failed = large
         reply_to = self._admitted(subject, request)
@@ -248,7 +249,8 @@ class RequestServer:
         runtime, headers = self._runtime, request.headers.lists
         address = request_address(subject)
         if address is None or address.plane != runtime.plane:
-            runtime.metrics.reject(runtime.plane, "source", subject)
+            why = why_rejected(subject) if address is None else "source"
+            runtime.metrics.reject(runtime.plane, why, subject)
             return None
         headers[control_headers.FROM_HOST] = [address.source]
         request.source = address.source

@@ -2,11 +2,12 @@
 
 The time is Go's, or three times the 99th percentile of the last 128 on the connection if that is
 more, but never over a second: a service that is slow to acknowledge because it is busy is not taken
-for absent.
+for absent. A while after the last slow one it is Go's again, also if nothing was sent since.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ _KEPT = 128  # acknowledgements
 _PLACE = 126  # of the 99th percentile among them, in order
 _TIMES = 3
 _LONGEST = 1.0  # seconds
+_QUICK = 0.1 / _TIMES  # seconds: three times that is the least that Go waits on a broker
+_REMEMBERED = 3.0  # seconds after a slow acknowledgement; longer delays every 404 that follows
 _EVERY = 16  # acknowledgements between two looks at the percentile
 
 
@@ -43,9 +46,10 @@ class Acknowledging:
 class AckTimes:
     """The times of the last acknowledgements; noted in one thread, read in any."""
 
-    __slots__ = ("_count", "_slow", "_times")
+    __slots__ = ("_clock", "_count", "_slow", "_slow_at", "_times")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._slow_at = clock, 0.0
         self._times = [0.0] * _KEPT
         self._count = 0
         self._slow = 0.0
@@ -54,6 +58,8 @@ class AckTimes:
         """Note how long an acknowledgement took, in seconds."""
         self._times[self._count % _KEPT] = seconds
         self._count += 1
+        if seconds > _QUICK:
+            self._slow_at = self._clock()
         if self._count % _EVERY == 0:
             self._slow = _TIMES * sorted(self._times)[_PLACE]
 
@@ -63,4 +69,6 @@ class AckTimes:
         Args:
             least: What Go would wait, in seconds.
         """
-        return max(least, min(self._slow, _LONGEST))
+        if self._slow <= least or self._clock() - self._slow_at > _REMEMBERED:
+            return least
+        return min(self._slow, _LONGEST)
