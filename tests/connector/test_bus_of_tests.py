@@ -59,8 +59,8 @@ async def test_a_test_gives_configuration_values_which_end_with_it(bus, tmp_path
     [
         ({"inventry.example": {}}, ValueError,
          "config= names 'inventry.example'; bus() runs inventory.example"),
-        ({"inventory.example": {"treshold": "1"}}, BusError,
-         "inventory.example: config 'treshold': the service has no configuration "
+        ({"inventory.example": {"thresholds": "1"}}, BusError,
+         "inventory.example: config 'thresholds': the service has no configuration "
          "value of this name; use a name that it declares; it has threshold"),
         ({"inventory.example": {"threshold": 1}}, TypeError,
          "inventory.example: config 'threshold' takes text, not int"),

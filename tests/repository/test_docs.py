@@ -4,7 +4,7 @@ A page is one story: its ``python`` blocks share their names, its ``console`` bl
 A block with ``file=NAME``, also one of Python, is written to that file and not run. ``...`` in an
 expected output stands for anything. Variables that a command exports hold for the following ones,
 and programs in the background end with the page. Of ``make`` lines only the target is checked: make
-itself runs this test. The port 4222 on a page stands for one that is free.
+itself runs this test. The ports 4222 and 8080 on a page stand for free ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*
 PAGES += sorted(ROOT.glob("examples/**/README.md"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console"}
-BROKER_PORT = "4222"
+PORTS = ("4222", "8080")  # of a broker, of a server of HTTP
 SHOWN_ONLY = {"text", "toml", "json", "mermaid", "rust", "dot", "yaml", ""}
 
 
@@ -42,8 +42,9 @@ def test_page(page, tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     text = page.read_text()
-    if BROKER_PORT in text:
-        text = text.replace(BROKER_PORT, str(_free_port()))
+    for port in PORTS:
+        if port in text:
+            text = text.replace(port, str(_free_port()))
     names: dict[str, object] = {"__name__": "__page__"}
     with Shell(folder, tmp_path) as shell:
         for block in MarkdownIt().parse(text):

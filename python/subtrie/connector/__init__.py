@@ -22,6 +22,7 @@ from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from ._event import Event
 from ._headers import Headers
 from ._ids import FixedIds
+from ._ingress import ingress
 from ._logging import JSONFormatter
 from ._message import Request, Response
 from ._metrics import Metrics
@@ -55,6 +56,7 @@ __all__ = [
     "ShortCircuit",
     "TailSamplingProcessor",
     "configurator",
+    "ingress",
     "run",
     "serve",
 ]

@@ -120,6 +120,23 @@ class ActorVerifier:
         claims: dict[str, Any] = json.loads(checked.payload)  # the handler may change its own
         return claims
 
+    def issued(self, token: str) -> bool:
+        """Return whether a text says that it is a token of the two services, true or not.
+
+        Args:
+            token: The text.
+        """
+        if len(token) > _LONGEST or not _TOKEN.fullmatch(token):
+            return False
+        try:
+            header, claims = (_object(_decoded(part)) for part in token.split(".")[:2])
+        except HTTPError:
+            return False
+        issuer = claims.get("iss")
+        if header.get("alg") == "none" and self._allow_unsigned():
+            return True
+        return isinstance(issuer, str) and (issuer.partition("://")[2] or issuer) in ISSUERS
+
     def _current(self, token: _Token) -> bool:
         """Return whether the key of a token is still published."""
         return not token.issuer or self._keys[token.issuer].get(token.key_id) == token.key

@@ -32,6 +32,7 @@ from ._peer_cache import PeerCache
 from ._routing import NearestReplicas
 from ._runtime import Runtime
 from ._server import RequestServer
+from ._static import StaticFiles
 from ._transport import Transport
 from ._uses import DeclaredUses, Use
 
@@ -133,6 +134,7 @@ class Connector:
         self._configuration = Configuration(
             self._client, config or {}, required=configurator == "required"
         )
+        self._static = StaticFiles(self.endpoint, lambda: self._runtime.max_body)
         self._cache = PeerCache(self._runtime)
         self._actors = ActorVerifier(
             self._fetch,
@@ -387,6 +389,8 @@ class Connector:
         """Return the source and the JSON value of a response."""
         response = await self._client.request("GET", url, timeout=timeout)
         return response.source, response.json()
+
+    static = PartMethod("_static", StaticFiles.static)
 
     # --- requests
 

@@ -80,6 +80,13 @@ async def _start_all(connectors: Iterable[Connector]) -> None:
         await asyncio.gather(*starting, return_exceptions=True)
 
 
+def log_to_stderr() -> None:
+    """Write records from INFO on to standard error, if the program has not set up logging."""
+    if not logger.hasHandlers():
+        logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+        logging.getLogger("nats").setLevel(logging.CRITICAL)  # the connector reports what matters
+
+
 def run(*connectors: Connector) -> None:
     """Run connectors in a new event loop until SIGINT or SIGTERM.
 
@@ -88,9 +95,7 @@ def run(*connectors: Connector) -> None:
     Raises:
         SystemExit: They cannot start (1); the log has the reason in one line.
     """
-    if not logger.hasHandlers():
-        logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-        logging.getLogger("nats").setLevel(logging.CRITICAL)  # the connector reports what matters
+    log_to_stderr()
     try:
         asyncio.run(serve(*connectors))
     except (BusError, ConnectionError, TimeoutError) as error:

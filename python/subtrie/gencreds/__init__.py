@@ -8,11 +8,11 @@ nothing optional.
 from .._core.public_names import publish
 from ._rules import rule, rules
 from ._scan import scan
-from ._service import EndpointUse, Note, RawSubject, Service, UnresolvedCall
+from ._service import EndpointUse, Note, Service, UnresolvedCall
 from ._sign import Creds, sign, write, write_all
 from ._size import Plan, plan
 
-__all__ = [ "Creds", "EndpointUse", "Note", "Plan", "RawSubject", "Service",
+__all__ = [ "Creds", "EndpointUse", "Note", "Plan", "Service",
     "UnresolvedCall", "plan", "rule", "rules", "scan", "sign", "write", "write_all",
 ]  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""A page, a service, and the way from HTTP to it."""

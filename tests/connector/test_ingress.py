@@ -1,0 +1,528 @@
+"""The ingress: what a client of HTTP gets of services, and what never passes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from subtrie.connector import Connector, HTTPError, Request, Response, _ingress, ingress
+from subtrie.connector._envelope import PendingRequest
+from subtrie.testing import actor_token
+
+
+class Answer:
+    """The response of an ASGI application."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.pairs: list[tuple[str, str]] = []
+        self.parts: list[bytes] = []
+
+    async def take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.pairs = [(name.decode(), value.decode()) for name, value in message["headers"]]
+        else:
+            self.parts.append(message["body"])
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return dict(self.pairs)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.parts)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)["err"]
+        return found
+
+
+async def ask(
+    app: Any,
+    method: str,
+    target: str,
+    *,
+    headers: Iterable[tuple[str, str]] = (),
+    body: Iterable[bytes] = (b"",),
+    leaves: asyncio.Event | None = None,
+) -> Answer:
+    """Send one request to an application, as a server does."""
+    raw, _, query = target.encode().partition(b"?")
+    parts = list(body)
+    messages = [
+        {"type": "http.request", "body": part, "more_body": number < len(parts)}
+        for number, part in enumerate(parts, 1)
+    ]
+    scope = {
+        "type": "http", "method": method, "scheme": "http", "path": raw.decode(), "raw_path": raw,
+        "query_string": query, "root_path": "", "client": ("192.0.2.7", 4711),
+        "headers": [(b"host", b"front.example:8080"),
+                    *((name.lower().encode(), value.encode()) for name, value in headers)],
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        if messages:
+            return messages.pop(0)
+        await (leaves or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
+
+    answer = Answer()
+    await app(scope, receive, answer.take)
+    return answer
+
+
+@pytest.fixture
+def shop(make):
+    """Return a service that says what it got, and the caller of an ingress."""
+    web, shop = make("web.example"), make("shop.example")
+
+    @shop.endpoint("ANY", "/echo/{rest...}")
+    async def echo(request: Request) -> Response:
+        told = {
+            "method": request.method,
+            "path": request.path,
+            "query": request.query,
+            "headers": dict(request.headers.pairs()),
+            "body": request.body.decode("latin-1"),
+            "actor": request.actor,
+            "source": request.source,
+            "budget": round(request.budget),
+        }
+        return Response(200, json.dumps(told))
+
+    @shop.endpoint("ANY", "/cookies")
+    async def cookies(request: Request) -> Response:
+        response = Response(201, b"set", headers={"Connection": "X-Hop", "X-Hop": "1"})
+        response.headers.add("Set-Cookie", "a=1; Path=/; HttpOnly")
+        response.headers.add("Set-Cookie", "b=2; Path=/")
+        response.headers["X-Mark"] = "é"
+        return response
+
+    @shop.endpoint("GET", "/away")
+    async def away(request: Request) -> Response:
+        return Response(303, headers={"Location": "/shop.example/echo/there"})
+
+    @shop.endpoint("ANY", "/large/{size}")
+    async def large(size: int) -> Response:
+        return Response(200, bytes(size), headers={"Cache-Control": "max-age=9"})
+
+    @shop.endpoint("GET", "/wrong")
+    async def wrong() -> None:
+        raise HTTPError("too many pieces", status=409, properties={"most": 7})
+
+    @shop.endpoint("GET", "/mine", requires="sub == 'ann'")
+    async def mine(request: Request) -> str:
+        assert request.actor is not None
+        return str(request.actor["sub"])
+
+    @shop.endpoint("GET", ":444/inner")
+    async def inner() -> str:
+        return "inner"
+
+    @shop.endpoint("GET", "//root/")
+    async def root() -> str:
+        return "home"
+
+    @shop.endpoint("GET", "/status/{number}")
+    async def status(number: int) -> Response:
+        return Response(number, b"body")
+
+    return web, shop
+
+
+async def test_a_request_reaches_the_service_of_its_first_part(shop):
+    web, service = shop
+    app = ingress(web)
+    async with web, service:
+        answer = await ask(
+            app,
+            "POST",
+            "/shop.example/echo/a%2Fb/%7Bid%7D/../c?x=1&x=2&y={z}",
+            headers=[("X-Mark", "é"), ("Cookie", "a=1"), ("Cookie", "b=2")],
+            body=[b"one ", b"", b"two"],
+        )
+        told = json.loads(answer.body)
+        assert (answer.status, told["method"], told["body"]) == (200, "POST", "one two")
+        assert told["path"] == "/echo/a/b/{id}/../c"
+        assert told["query"] == {"x": ["1", "2"], "y": ["{z}"]}
+        assert told["source"] == "web.example"
+        assert told["headers"]["X-Mark"] == "é"
+        assert told["headers"]["Cookie"] == "a=1; b=2"
+        assert told["headers"]["X-Forwarded-Host"] == "front.example:8080"
+        assert told["headers"]["X-Forwarded-For"] == "192.0.2.7"
+        assert told["headers"]["X-Forwarded-Proto"] == "http"
+        assert answer.headers["cache-control"] == "no-store"
+        assert not [name for name in answer.headers if name.startswith("microbus-")]
+        assert (await ask(app, "GET", "/")).body == b"home"
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/shop.example:888/metrics", 404), ("/shop.example:666/x", 404),
+        ("/shop.example:444/inner", 404), ("/shop.example:0/x", 404), ("/shop.example:x/x", 404),
+        ("/shop.example:/echo/x", 200), ("/shop.example:443/echo/x", 200),
+        ("/.env", 404), ("/a%20b/x", 404), ("//shop.example/echo/x", 404), ("/%2e%2e/x", 404),
+        ("/shop.example@evil/x", 404), ("/nobody.example/x", 404), ("/SHOP.example/echo/x", 200),
+        ("/shop.example/echo/%zz", 400), ("/shop.example/echo/" + "x" * 1100, 414),
+        ("/shop.example/echo/x?y=a#b", 200), ("/shop.example/echo/%ff", 400),
+    ],
+)  # fmt: skip
+async def test_only_services_on_open_ports_are_reached(shop, target, status):
+    web, service = shop
+    async with web, service:
+        assert (await ask(ingress(web), "GET", target)).status == status
+
+
+async def test_other_ports_can_be_opened_except_two(shop):
+    web, service = shop
+    app = ingress(web, ports=[443, 444])
+    async with web, service:
+        assert (await ask(app, "GET", "/shop.example:444/inner")).body == b"inner"
+    for port in (666, 888):
+        with pytest.raises(ValueError, match=f"port {port} is not reached through an ingress"):
+            ingress(web, ports=[443, port])
+
+
+async def test_control_headers_do_not_enter(shop):
+    web, service = shop
+    forged = [
+        ("Microbus-Actor", actor_token({"sub": "ann"})), ("Microbus-From-Host", "bank.example"),
+        ("Microbus-Baggage-Tenant", "1"), ("Traceparent", "00-1"), ("X-Forwarded-For", "10.0.0.1"),
+        ("X-Forwarded-User", "root"), ("Connection", "X-Secret, close"), ("X-Secret", "1"),
+        ("Transfer-Encoding", "chunked"), ("Proxy-Authorization", "x"),
+    ]  # fmt: skip
+    async with web, service:
+        answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=forged)
+        told = json.loads(answer.body)
+        assert told["actor"] is None
+        assert told["source"] == told["headers"]["Microbus-From-Host"] == "web.example"
+        assert told["headers"]["X-Forwarded-For"] == "192.0.2.7"
+        for name in ("Microbus-Actor", "Microbus-Baggage-Tenant", "Traceparent", "X-Secret",
+                     "X-Forwarded-User", "Connection", "Transfer-Encoding"):  # fmt: skip
+            assert name not in told["headers"], name
+        assert (await ask(ingress(web), "GET", "/shop.example/mine", headers=forged)).status == 401
+        proxied = [("X-Forwarded-Host", "shop.org"), ("X-Forwarded-For", "10.0.0.1")]
+        answer = await ask(
+            ingress(web, proxied=True), "GET", "/shop.example/echo/x", headers=proxied
+        )
+        told = json.loads(answer.body)
+        assert told["headers"]["X-Forwarded-Host"] == "shop.org"
+        assert told["headers"]["X-Forwarded-For"] == "10.0.0.1"
+
+
+async def test_the_token_of_the_end_user_becomes_the_actor(shop):
+    web, service = shop
+    ann = actor_token({"sub": "ann", "iss": "access.token.core"})
+    old = actor_token({"sub": "ann", "iss": "access.token.core", "exp": 1})
+    app, url = ingress(web), "/shop.example/mine"
+    async with web, service:
+        answer = await ask(app, "GET", url, headers=[("Authorization", f"Bearer {ann}")])
+        assert (answer.status, answer.body) == (200, b"ann")
+        answer = await ask(app, "GET", url, headers=[("Cookie", f"x=1; Authorization={ann}")])
+        assert answer.body == b"ann"
+        answer = await ask(app, "GET", url, headers=[("Authorization", f"Bearer {old}")])
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert answer.error["error"] == "the actor token is refused: expired"
+        # A browser sends an old cookie with every request, which is then passed over.
+        expired = [("Cookie", f"Authorization={old}")]
+        answer = await ask(app, "GET", "/shop.example/echo/x", headers=expired)
+        assert (answer.status, json.loads(answer.body)["actor"]) == (200, None)
+        assert (await ask(app, "GET", url, headers=expired)).status == 401
+        opaque = [("Authorization", "Bearer of-another-system")]
+        told = json.loads((await ask(app, "GET", "/shop.example/echo/x", headers=opaque)).body)
+        assert told["actor"] is None
+        assert told["headers"]["Authorization"] == "Bearer of-another-system"
+
+
+async def test_cookies_and_redirects_pass(shop):
+    web, service = shop
+    async with web, service:
+        answer = await ask(ingress(web), "POST", "/shop.example/cookies")
+        assert answer.status == 201
+        assert [value for name, value in answer.pairs if name == "set-cookie"] == [
+            "a=1; Path=/; HttpOnly",
+            "b=2; Path=/",
+        ]
+        assert answer.headers["x-mark"] == "é"
+        assert "x-hop" not in answer.headers
+        assert "connection" not in answer.headers
+        answer = await ask(ingress(web), "GET", "/shop.example/away")
+        assert (answer.status, answer.headers["location"]) == (303, "/shop.example/echo/there")
+        for method, length in (("GET", 4), ("HEAD", 0)):
+            service_of = {"GET": "/shop.example/status/299", "HEAD": "/shop.example/large/4"}
+            answer = await ask(ingress(web), method, service_of[method])
+            assert (answer.headers["content-length"], len(answer.body)) == ("4", length)
+        for number, status in ((204, 204), (304, 304), (999, 502)):
+            answer = await ask(ingress(web), "GET", f"/shop.example/status/{number}")
+            assert (answer.status, answer.body) == (status, b"")
+
+
+async def test_bodies_travel_in_pieces_up_to_the_limit(make):
+    web, service = make("web.example", max_body=700_000), make("shop.example", max_body=700_000)
+
+    @service.endpoint("ANY", "/echo")
+    async def echo(request: Request) -> Response:
+        return Response(200, request.body, headers={"Cache-Control": "max-age=9"})
+
+    pieces = [bytes([number]) * 100_000 for number in range(7)]
+    app = ingress(web)
+    async with web, service:
+        answer = await ask(app, "PUT", "/shop.example/echo", body=pieces)
+        assert (answer.status, answer.body) == (200, b"".join(pieces))
+        assert max(map(len, answer.parts)) == _ingress.PIECE
+        assert answer.headers["cache-control"] == "max-age=9"
+        taken = iter([*pieces, b"x", b"never read"])
+        answer = await ask(app, "PUT", "/shop.example/echo", body=taken)
+        assert (answer.status, answer.error["error"]) == (
+            413, "the body exceeds 700000 bytes (max_body)",
+        )  # fmt: skip
+        announced = [("Content-Length", "700001")]
+        assert (await ask(app, "PUT", "/shop.example/echo", headers=announced)).status == 413
+    assert (app._bytes, app._requests) == (0, 0)
+
+
+async def test_errors_say_what_a_client_may_know(shop, make):
+    web, service = shop
+    async with web, service:
+        answer = await ask(ingress(web), "GET", "/shop.example/wrong")
+        assert (answer.status, answer.headers["content-type"]) == (409, "application/json")
+        assert answer.error == {"error": "too many pieces", "most": 7, "statusCode": 409}
+        assert answer.headers["cache-control"] == "no-store"
+        answer = await ask(ingress(web), "GET", "/shop.example/nothing")
+        assert answer.error["error"].startswith("ack timeout: https://shop.example:443/nothing")
+        assert (await ask(ingress(web), "PROPFIND", "/shop.example/wrong")).status == 405
+        bad = [("X-Bad", "a\x01b")]
+        assert (await ask(ingress(web), "GET", "/shop.example/wrong", headers=bad)).status == 400
+    closed = await ask(ingress(web), "GET", "/shop.example/wrong")
+    assert (closed.status, closed.error["statusCode"]) == (503, 503)
+    prod = make("front.example", deployment="PROD")
+    async with prod:
+        answer = await ask(ingress(prod), "GET", "/shop.example/nothing")
+    assert answer.error == {"error": "ack timeout", "statusCode": 404}
+
+
+async def test_pages_of_other_origins(shop):
+    """A page may send requests if its origin is listed; Go's ingress trusts all by default."""
+    web, service = shop
+    other, evil = ("Origin", "https://App.example"), ("Origin", "https://evil.example")
+    app, url = ingress(web, origins=["https://app.example"]), "/shop.example/cookies"
+    async with web, service:
+        answer = await ask(app, "POST", url, headers=[other])
+        assert answer.status == 201
+        assert answer.headers["access-control-allow-origin"] == "https://App.example"
+        assert answer.headers["access-control-allow-credentials"] == "true"
+        assert answer.headers["vary"] == "Origin"
+        assert "X-Mark" in answer.headers["access-control-expose-headers"]
+        answer = await ask(app, "GET", "/shop.example/wrong", headers=[other])
+        assert answer.status == 409  # an error can be read, too
+        assert answer.headers["access-control-allow-origin"] == "https://App.example"
+        preflight = [
+            ("Access-Control-Request-Method", "PUT"),
+            ("Access-Control-Request-Headers", "x-mark"),
+        ]
+        answer = await ask(app, "OPTIONS", url, headers=[other, *preflight])
+        assert (answer.status, answer.body) == (204, b"")
+        assert "PUT" in answer.headers["access-control-allow-methods"]
+        assert answer.headers["access-control-allow-headers"] == "x-mark"
+        for origin in (evil, ("Origin", "null"), ("Origin", "https://app.example.evil")):
+            for method in ("POST", "OPTIONS"):
+                answer = await ask(app, method, url, headers=[origin, *preflight])
+                assert answer.status == 403
+                assert "access-control-allow-origin" not in answer.headers
+        own = ("Origin", "https://front.example:8080")
+        assert (await ask(ingress(web), "POST", url, headers=[own])).status == 201
+        assert (await ask(ingress(web), "POST", url, headers=[evil])).status == 403
+
+
+async def test_a_cookie_does_not_act_for_pages_of_any_origin(shop):
+    web, service = shop
+    ann = actor_token({"sub": "ann"})
+    given = [("Origin", "https://evil.example"), ("Cookie", f"Authorization={ann}")]
+    app = ingress(web, origins=["*"])
+    async with web, service:
+        answer = await ask(app, "GET", "/shop.example/mine", headers=given)
+        assert answer.status == 401
+        assert "access-control-allow-credentials" not in answer.headers
+        given[1] = ("Authorization", f"Bearer {ann}")
+        assert (await ask(app, "GET", "/shop.example/mine", headers=given)).status == 200
+
+
+async def test_the_time_budget_is_that_of_the_client_if_it_is_less(shop):
+    web, service = shop
+    async with web, service:
+        for asked, budget in (("", 9), ("3", 3), ("99", 9), ("0", 9), ("x", 9), ("-1", 9)):
+            headers = [("Request-Timeout", asked)]
+            answer = await ask(
+                ingress(web, timeout=9), "GET", "/shop.example/echo/x", headers=headers
+            )
+            assert json.loads(answer.body)["budget"] == budget, asked
+
+
+async def test_a_client_that_goes_cancels_its_request(make):
+    web, service = make("web.example"), make("shop.example")
+    begun, gone = asyncio.Event(), asyncio.Event()
+
+    @service.endpoint("GET", "/slow")
+    async def slow() -> None:
+        begun.set()
+        await asyncio.sleep(2)
+
+    app = ingress(web)
+    async with web, service:
+        asking = asyncio.ensure_future(ask(app, "GET", "/shop.example/slow", leaves=gone))
+        await begun.wait()
+        gone.set()
+        answer = await asking
+        assert (answer.status, answer.parts) == (0, [])
+        pending = [*web._client.responses.waiting.values(), *web._client.responses.local]
+        assert not [each for each in pending if isinstance(each, PendingRequest)]
+        assert app._requests == 0
+
+
+async def test_requests_and_bytes_at_once_are_bounded(make_memory, monkeypatch):
+    web, service = make_memory("web.example", max_body=1000), make_memory("shop.example")
+    monkeypatch.setattr(_ingress, "MOST_REQUESTS", 3)
+    go_on, arrived = asyncio.Event(), asyncio.Semaphore(0)
+
+    @service.endpoint("POST", "/wait")
+    async def wait() -> None:
+        arrived.release()
+        await go_on.wait()
+
+    app = ingress(web)
+    async with web, service:
+        held = [asyncio.ensure_future(ask(app, "POST", "/shop.example/wait")) for _ in range(3)]
+        for _ in held:
+            await arrived.acquire()
+        answer = await ask(app, "POST", "/shop.example/wait")
+        assert (answer.status, answer.error["error"]) == (503, "more than 3 requests at once")
+        go_on.set()
+        assert [each.status for each in await asyncio.gather(*held)] == [200] * 3
+
+        monkeypatch.setattr(_ingress, "MOST_REQUESTS", 100)
+        go_on.clear()
+        body = [bytes(1000)]
+        held = [
+            asyncio.ensure_future(ask(app, "POST", "/shop.example/wait", body=body))
+            for _ in range(_ingress.MOST_BODIES)
+        ]
+        for _ in held:
+            await arrived.acquire()
+        answer = await ask(app, "POST", "/shop.example/wait", body=[b"x"])
+        assert answer.status == 503
+        assert answer.error["error"] == "the bodies of other requests take all memory"
+        go_on.set()
+        assert [each.status for each in await asyncio.gather(*held)] == [200] * len(held)
+    assert (app._bytes, app._requests) == (0, 0)
+
+
+async def test_a_client_that_sends_or_reads_too_slowly_is_given_up(make_memory, monkeypatch):
+    web, service = make_memory("web.example"), make_memory("shop.example")
+    service.endpoint("ANY", "/x")(lambda: "x")
+    monkeypatch.setattr(_ingress, "CLIENT_LIMIT", 0.05)
+    app = ingress(web)
+    scope = {"type": "http", "method": "POST", "path": "/shop.example/x", "headers": [],
+             "query_string": b""}  # fmt: skip
+    never = asyncio.Event()
+
+    async def silent() -> dict[str, Any]:
+        await never.wait()
+        return {}
+
+    async with web, service:
+        answer = Answer()
+        await app(scope, silent, answer.take)
+        assert (answer.status, answer.error["error"]) == (408, "the body took more than 0.05 s")
+        sent = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            return sent.pop() if sent else await silent()
+
+        async def full(message: dict[str, Any]) -> None:
+            await never.wait()
+
+        await app(scope, receive, full)
+        assert app._requests == 0
+
+
+async def test_the_server_starts_and_stops_the_connector(plane):
+    web = Connector("web.example", plane=plane, nats="", deployment="TESTING")
+    asked: asyncio.Queue[str] = asyncio.Queue()
+    told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": await asked.get()}
+
+    living = asyncio.ensure_future(ingress(web)({"type": "lifespan"}, receive, told.put))
+    await asked.put("lifespan.startup")
+    assert (await told.get())["type"] == "lifespan.startup.complete"
+    assert web.running
+    await asked.put("lifespan.shutdown")
+    assert (await told.get())["type"] == "lifespan.shutdown.complete"
+    await living
+    assert not web.running
+    absent = Connector("web.example", plane=plane, nats="nats://127.0.0.1:9", deployment="TESTING")
+    await asked.put("lifespan.startup")
+    await ingress(absent)({"type": "lifespan"}, receive, told.put)
+    failed = await told.get()
+    assert failed["type"] == "lifespan.startup.failed"
+    assert "nats://127.0.0.1:9" in failed["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"origins": "https://a.example"}, "origins is a list of texts"),
+        ({"origins": ["a.example"]}, "an origin is 'https://shop.example' or"),
+        ({"origins": ["https://a.example/"]}, "an origin is 'https://shop.example' or"),
+        ({"ports": []}, "ports are numbers from 1 to 65535"),
+        ({"ports": ["443"]}, "ports are numbers from 1 to 65535"),
+        ({"ports": [0]}, "ports are numbers from 1 to 65535"),
+        ({"timeout": 0}, "the timeout is a number of seconds above 0"),
+        ({"timeout": float("nan")}, "the timeout is a number of seconds above 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_once(make_memory, given, said):
+    with pytest.raises(ValueError, match=said):
+        ingress(make_memory("web.example"), **given)
+
+
+async def test_a_part_of_another_application(shop):
+    web, service = shop
+    answer = Answer()
+    scope = {"type": "http", "method": "GET", "path": "/api/shop.example/echo/x", "headers": [],
+             "root_path": "/api", "query_string": b""}  # fmt: skip
+
+    sent = [{"type": "http.request"}]
+
+    async def receive() -> dict[str, Any]:
+        if not sent:
+            await asyncio.Event().wait()
+        return sent.pop()
+
+    async with web, service:
+        await ingress(web)(scope, receive, answer.take)
+    told = json.loads(answer.body)
+    assert told["path"] == "/echo/x"
+    assert told["headers"]["X-Forwarded-Prefix"] == "/api"
+    assert told["headers"]["X-Forwarded-Path"] == "/api/shop.example/echo/x"
+
+
+async def test_a_web_socket_is_closed(make_memory):
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await ingress(make_memory("web.example"))({"type": "websocket"}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]
