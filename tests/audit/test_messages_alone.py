@@ -119,17 +119,45 @@ def part(counts: dict[str, int], unnamed: int) -> pa.Table:
 
 def test_the_hottest_are_known_only_if_no_other_subject_can_have_as_many() -> None:
     many = {f"hot.{n:03}": 10 for n in range(HOTTEST)}
-    assert hottest([part(many, 9)], 5000, 9) is not None
-    assert hottest([part(many, 10)], 5000, 10) is None  # one that is not named may have 10
+    assert hottest([part(many, 9)], 5000, 9).rows is not None
+    # One that is not named may have 10: it can be any.
+    assert hottest([part(many, 10)], 5000, 10) == (None, None)
     # Another part does not name them: it may have up to 2 more of each.
-    assert hottest([part(many, 3)], 5000, 5) is None
+    found = hottest([part(many, 3)], 5000, 5)
+    assert (found.rows, set(found.candidates["subject"].to_pylist())) == (None, set(many))
     # A subject that one part does not name may have as many as the last.
     named = pa.concat_tables([part(many, 3), part(many, 2)])
-    assert hottest([pa.concat_tables([named, part({"warm": 18}, 3)])], 5000, 5) is None
+    found = hottest([pa.concat_tables([named, part({"warm": 18, "cold": 17}, 3)])], 5000, 5)
+    assert (found.rows, set(found.candidates["subject"].to_pylist())) == (None, {*many, "warm"})
     found = hottest([pa.concat_tables([named, part({"warm": 17}, 3)])], 5000, 5)
-    assert found is not None
-    assert found.num_rows == HOTTEST
-    assert set(found["published"].to_pylist()) == {20}
+    assert found.rows is not None
+    assert found.rows.num_rows == HOTTEST
+    assert set(found.rows["published"].to_pylist()) == {20}
     # Fewer subjects than the table has rows: any other would be one of them.
-    assert hottest([part({"a": 3}, 1)], 5000, 1) is None
-    assert hottest([part({"a": 3}, 0)], 5000, 0).num_rows == 1
+    assert hottest([part({"a": 3}, 1)], 5000, 1) == (None, None)
+    assert hottest([part({"a": 3}, 0)], 5000, 0).rows.num_rows == 1
+
+
+def test_only_what_can_be_among_the_hottest_is_counted(spark, tmp_path, monkeypatch) -> None:
+    """Subjects of a small part that does not name them are counted, and no others."""
+    first = [f"app.hot.{n:03}" for n in range(HOTTEST) for _ in range(20)]
+    first += [f"app.cold.{n}" for n in range(500)]
+    last = [f"app.{kind}.{n:03}" for n in range(HOTTEST) for kind in ("hot", "else")]
+    for name, subjects in (("a", first), ("b", last)):
+        pq.write_table(pa.table({"subject": subjects}), tmp_path / f"{name}.parquet")
+    given = events(spark.read.parquet(str(tmp_path)).repartition(1))
+    with audit(spark, given) as found:
+        expected = digests(found)
+    asked: list[Any] = []
+
+    def count(messages: Any, published: int, candidates: Any) -> Any:
+        asked.append(None if candidates is None else pa.ipc.open_stream(candidates).read_all())
+        return hottest_counted(messages, published, candidates)
+
+    hottest_counted = message_rows.hottest_counted
+    monkeypatch.setattr(message_rows, "hottest_counted", count)
+    monkeypatch.setattr(message_rows, "NAMED", 120)
+    parts = [spark.read.parquet(str(tmp_path / f"{name}.parquet")) for name in "ab"]
+    with audit(spark, events(parts[0].union(parts[1]))) as found:
+        assert digests(found) == expected
+    assert [each.num_rows for each in asked] == [HOTTEST]

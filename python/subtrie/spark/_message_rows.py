@@ -13,11 +13,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
-from ..audit._partial.kinds import PARTIAL_ROWS
+from ..audit._partial.kinds import PARTIAL_ROWS, batches_of
 from ..audit._partial.partial import Partial, take_numbered
 from ..audit._schema import arrow_schema
 from ..audit._tables.bucket import Subjects, sums_by_subject
-from ..audit._tables.by_subject import HOTTEST, NAMED, hot_rows, most_published, outside_rows
+from ..audit._tables.by_subject import (
+    HOTTEST,
+    NAMED,
+    hot_rows,
+    most_published,
+    names_of_most,
+    outside_rows,
+)
 from ..audit._tables.context import subscriptions_of
 from ..audit._tables.edges import edge_rows
 from ..audit._tables.pattern_index import PatternIndex, index_files, open_index
@@ -43,12 +50,13 @@ class MessageRows:
     Attributes:
         head: The head, as ``PARTIAL_ROWS``.
         rows: The rows of the tables, as ``TABLE_ROWS``.
-        hottest: Counts the subjects, for ``hot_subjects``; takes the number of messages.
+        hottest: Counts subjects, for ``hot_subjects``; takes the number of messages, and the
+            subjects as an Arrow stream, None for all.
     """
 
     head: DataFrame
     rows: DataFrame
-    hottest: Callable[[int], pa.Table]
+    hottest: Callable[[int, bytes | None], pa.Table]
 
 
 def message_rows(
@@ -75,7 +83,7 @@ def message_rows(
     rows = made.where(f"bucket = {_MADE}").selectExpr("kind AS `table`", "key", "data")
     names = [name for name in ("subject", "size") if name in given.columns]
     counted = given.select(*names)
-    return MessageRows(made, rows, lambda published: hottest_counted(counted, published))
+    return MessageRows(made, rows, functools.partial(hottest_counted, counted))
 
 
 @dataclass(frozen=True)
@@ -90,21 +98,21 @@ class _RowMaker:
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the tables, and the head."""
-        sums = Reading(window=self.window).sums(buckets=1)
+        sums, hot = Reading(window=self.window).sums(buckets=1), _Hot(self.named)
         found, count, missing = Partial(), 0, 0
         for batch in batches:
             count += batch.num_rows
             missing += batch.column("subject").null_count
             list_others(found, batch, sums.add_events(batch), self.window)
             if len(sums) + found.held > self.held:
-                yield from self._passed_on(sums, found, {})
+                yield from self._passed_on(sums, found, hot, {})
                 found = Partial()
         counts = {"operations": count - missing, "unparseable_lines": missing,
                   "unsettled": count - missing}  # fmt: skip
-        yield from self._passed_on(sums, found, counts)
+        yield from self._passed_on(sums, found, hot, counts)
 
     def _passed_on(
-        self, sums: Any, found: Partial, counts: Mapping[str, int]
+        self, sums: Any, found: Partial, hot: _Hot, counts: Mapping[str, int]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the sums and the other rows as rows of tables, and begin again."""
         import pyarrow as pa
@@ -119,8 +127,9 @@ class _RowMaker:
             told.add_list("plane", pa.table({"subject": seen}))
             made += edge_rows(publishes, deliveries, known)
             made += identity_rows(publishes, known)
-            by_subject, unnamed = _by_subject(publishes, known, self.named)
-            made += by_subject
+            summed = sums_by_subject(publishes)
+            hottest, unnamed = hot.rows(summed, known)
+            made += [hottest, outside_rows(summed, known)]
             totals = {name: pc.sum(publishes[name]).as_py() for name in ("published", "ambiguous")}
             told.add_counts(totals | {"unnamed": unnamed})
         size = 0
@@ -136,15 +145,31 @@ class _RowMaker:
         yield pa.record_batch([*head.columns, keys], schema=_schema())
 
 
-def _by_subject(publishes: pa.Table, subjects: Subjects, named: int) -> tuple[list[Rows], int]:
-    """Return partial rows by subject, and how many messages one has at most that is not named."""
-    import pyarrow as pa
+class _Hot:
+    """The subjects of a task with the most messages, part by part.
 
-    summed = sums_by_subject(publishes)
-    hot, unnamed = most_published(summed, subjects, named)
-    name, table = rows("hot_subjects", hot, ("subject",))
-    told = pa.repeat(pa.scalar(unnamed, pa.int64()), table.num_rows)
-    return [(name, table.append_column("unnamed", told)), outside_rows(summed, subjects)], unnamed
+    A part also names those that have the most in the parts before it: what a task counts of the
+    hottest subjects is then complete, unless one becomes hot late.
+
+    Args:
+        most: The number of subjects that are named.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._before: pa.Table | None = None
+
+    def rows(self, summed: pa.Table, subjects: Subjects) -> tuple[Rows, int]:
+        """Return the rows of a part, and how many messages one has at most that is not named."""
+        import pyarrow as pa
+
+        before = self._before
+        also = None if before is None else before["subject"].combine_chunks()
+        found, unnamed = most_published(summed, subjects, self._most, also)
+        self._before = names_of_most([found, *(() if before is None else (before,))], self._most)
+        name, table = rows("hot_subjects", found, ("subject",))
+        told = pa.repeat(pa.scalar(unnamed, pa.int64()), table.num_rows)
+        return (name, table.append_column("unnamed", told)), unnamed
 
 
 @functools.cache
@@ -157,20 +182,27 @@ def _schema() -> pa.Schema:
     return arrow_schema((*PARTIAL_ROWS, ("key", "string")))
 
 
-def hottest_counted(messages: DataFrame, published: int) -> pa.Table:
-    """Return the rows of ``hot_subjects`` by counting each subject, in a job of its own.
+def hottest_counted(messages: DataFrame, published: int, candidates: bytes | None) -> pa.Table:
+    """Return the rows of ``hot_subjects`` by counting subjects, in a job of its own.
 
     Args:
         messages: The column ``subject``, and ``size`` if there is one. Rows without a subject are
             not counted.
         published: The number of messages.
+        candidates: The subjects to count, as an Arrow stream; None for all.
     """
     from pyspark.sql import functions as F
 
     size = F.col("size") if "size" in messages.columns else F.lit(0)
+    counted = messages.where("subject IS NOT NULL").withColumn(
+        "subject", F.make_valid_utf8("subject")
+    )
+    if candidates is not None:
+        with batches_of(candidates) as batches:
+            named = messages.sparkSession.createDataFrame(batches.read_all())
+        counted = counted.join(F.broadcast(named), "subject", "left_semi")
     found = (
-        messages.where("subject IS NOT NULL")
-        .groupBy(F.make_valid_utf8("subject").alias("subject"))
+        counted.groupBy("subject")
         .agg(F.count("*").alias("published"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes"))
         .orderBy(F.desc("published"), "subject")
         .limit(HOTTEST)

@@ -15,7 +15,7 @@ from ..audit._partial.partial import Partial, by_buckets
 from ..audit._runs.run_folder import RunFolder, table_bytes
 from ..audit._runs.run_writer import WRITTEN, Task, committed, table_writer
 from ..audit._tables.bucket import Bucket
-from ..audit._tables.by_subject import HOT
+from ..audit._tables.by_subject import CANDIDATES, HOT
 from ..audit._tables.context import Context, Whole, context_of
 from ..audit._tables.pattern_index import (
     PatternIndex,
@@ -86,9 +86,11 @@ def write_tables(
         writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
         written = writers.sortWithinPartitions("table", "key").mapInArrow(write, WRITTEN)
     entries = [row.asDict() for row in written.collect()]
-    if alone is not None and any(row["table"] == HOT and not row["file"] for row in entries):
-        hottest = alone.hottest(context.counts["published"]).to_pylist()
-        entries = [row for row in entries if row["table"] != HOT] + [table_bytes(HOT, hottest)]
+    asked = [row["data"] for row in entries if row["table"] == CANDIDATES]
+    if alone is not None and asked:
+        hottest = alone.hottest(context.counts["published"], asked[0]).to_pylist()
+        entries = [row for row in entries if row["table"] != CANDIDATES]
+        entries.append(table_bytes(HOT, hottest))
     return committed(folder, whole, entries, describe, stream=stream, step=step)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._answers.tables import sorted_rows
 from .._partial.kinds import PARTIAL_ROWS, batches_of, stream_bytes
 from .._schema import TABLES_VERSION, arrow_schema
+from .._tables.by_subject import CANDIDATES
 from .._tables.context import LINES, Context, Whole
 from .._tables.merge import merged
 from .._tables.traffic import SUMS, TOTALS
@@ -36,7 +37,7 @@ WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 def table_writer(folder: RunFolder, context: Context) -> Task:
     """Return the task that writes tables, from rows sorted by table and key.
 
-    A table without a file is one that the rows do not tell.
+    ``CANDIDATES`` in place of ``hot_subjects``: the rows do not tell which they are.
     The bytes of a temporary result come back to the driver, as workers may share no folder with it.
     """
     path, staging, returned = folder.path, folder.staging, folder.temporary
@@ -53,6 +54,8 @@ def table_writer(folder: RunFolder, context: Context) -> Task:
             for name, table in merged(batches, context):
                 if table is None:
                     others.append((name, "", 0, "", None))
+                elif name == CANDIDATES:
+                    others.append((name, "", 0, "", stream_bytes(table)))
                 elif name == SUMS:
                     others.append((SUMS, "", table.num_rows, "", stream_bytes(table)))
                 elif name == TOTALS:

@@ -4,13 +4,13 @@ The hottest are found from parts that name only the most frequent of theirs. A p
 messages of its subjects names the first 100. One that has some of the messages names more, and says
 how many messages a subject has at most that it does not name (``unnamed``). A sum over such parts
 is exact if each of them names the subject, and it is among the first if it is greater than all that
-others can have.
+others can have. Where that is not so, the subjects that can be among the first are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import classify
 from .._partial.kinds import add_up
@@ -131,39 +131,75 @@ def outside_tables(table: pa.Table, planes: Sequence[str]) -> dict[str, pa.Table
 HOT = "hot_subjects"
 #: The number of rows of ``hot_subjects``.
 HOTTEST = 100
+#: In place of its name: the subjects that can be in it, which must be counted.
+CANDIDATES = "~candidates"
+_MOST_CANDIDATES = 100_000
 #: The subjects that a part names if it has only some of their messages.
 NAMED = 4_096
+_COUNTED = ("subject", "published")
 _ORDER: list[tuple[str, Any]] = [("published", "descending"), ("subject", "ascending")]
 
 
-def most_published(summed: pa.Table, subjects: Subjects, most: int) -> tuple[pa.Table, int]:
-    """Return the subjects with the most messages, and how many the next one has.
+def most_published(
+    summed: pa.Table, subjects: Subjects, most: int, also: pa.Array | None = None
+) -> tuple[pa.Table, int]:
+    """Return the subjects with the most messages, and how many the next one has at most.
 
     Args:
         summed: The number of each subject (``at``), ``published`` and ``bytes``; one row each.
         subjects: The subjects.
         most: The number of subjects.
+        also: Subjects that are returned beside these.
     """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    beyond = 0
-    if summed.num_rows > most:
-        counts = summed["published"].to_numpy()
-        place = len(counts) - most
-        ordered = np.partition(counts, [place - 1, place])
-        beyond = int(ordered[place - 1])
-        summed = summed.filter(pc.greater_equal(summed["published"], int(ordered[place])))
-    texts = subjects.texts.take(summed["at"].combine_chunks())
-    found = pa.table({"subject": texts, "published": summed["published"], "bytes": summed["bytes"]})
+    def named(rows: pa.Table) -> pa.Table:
+        texts = subjects.texts.take(rows["at"].combine_chunks())
+        return pa.table({"subject": texts, "published": rows["published"], "bytes": rows["bytes"]})
+
+    if summed.num_rows <= most:
+        return named(summed), 0
+    counts = summed["published"].to_numpy()
+    place = len(counts) - most
+    ordered = np.partition(counts, [place - 1, place])
+    found = named(summed.filter(pc.greater_equal(summed["published"], int(ordered[place]))))
     if found.num_rows > most:  # subjects with as many messages as the last of them
         found = found.take(pc.select_k_unstable(found, most, _ORDER))
-    return found, beyond
+    if also is not None:
+        others = pc.is_in(subjects.texts, value_set=also)
+        more = named(summed.filter(others.take(summed["at"].combine_chunks())))
+        twice = pc.is_in(more["subject"], value_set=found["subject"].combine_chunks())
+        found = pa.concat_tables([found, more.filter(pc.invert(twice))])
+    return found, int(ordered[place - 1])
 
 
-def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> pa.Table | None:
-    """Return the rows of ``hot_subjects``, or None if the parts do not tell which they are.
+def names_of_most(tables: Sequence[pa.Table], most: int) -> pa.Table:
+    """Return the subjects that have the most messages in some tables together."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    added = add_up(pa.concat_tables([each.select(_COUNTED) for each in tables]), ("subject",))
+    return added.take(pc.select_k_unstable(added, most, _ORDER))
+
+
+class Hottest(NamedTuple):
+    """The rows of ``hot_subjects``, or the subjects that can be among them.
+
+    Attributes:
+        rows: The rows; None if the parts do not tell which they are.
+        candidates: The subjects of which one must count the messages; None if it can be any.
+    """
+
+    rows: pa.Table | None
+    candidates: pa.Table | None
+
+
+def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> Hottest:
+    """Return the rows of ``hot_subjects``, or what is known about them.
+
+    Memory: at most 100,000 candidates.
 
     Args:
         tables: What the parts name; all rows of a subject are in one table. A row of a part that
@@ -175,7 +211,8 @@ def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> pa.Tabl
     import pyarrow.compute as pc
 
     best: pa.Table | None = None
-    others = 0  # the most that a subject can have that is not among the best
+    open_: list[pa.Table] = []  # the others that can be among the best
+    least = held = 0
     for table in tables:
         if "unnamed" not in table.column_names:
             table = table.append_column("unnamed", pa.repeat(pa.scalar(0), table.num_rows))
@@ -185,16 +222,29 @@ def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> pa.Tabl
         both = added if best is None else pa.concat_tables([best, added])
         ordered = both.sort_by(_ORDER)
         best, rest = ordered.slice(0, HOTTEST), ordered.slice(HOTTEST)
-        rest = rest.filter(pc.greater(rest["hidden"], 0))
-        if rest.num_rows:
-            others = max(others, pc.max(pc.add(rest["published"], rest["hidden"])).as_py())
-    if best is None:
-        return hot_rows([], published) if not unnamed else None
-    if unnamed:
         least = best["published"][-1].as_py() if best.num_rows == HOTTEST else 0
-        if pc.max(best["hidden"]).as_py() or least <= max(others, unnamed):
-            return None
-    return hot_rows(best.to_pylist(), published)
+        open_.append(rest.filter(pc.greater(rest["hidden"], 0)))
+        held += open_[-1].num_rows
+        if held > _MOST_CANDIDATES:
+            open_ = [_reaching(open_, least)]
+            held = open_[0].num_rows
+    if best is None:
+        return Hottest(None if unnamed else hot_rows([], published), None)
+    if (unnamed and least <= unnamed) or held > _MOST_CANDIDATES:
+        return Hottest(None, None)
+    others = _reaching(open_, least)
+    if others.num_rows or pc.max(best["hidden"]).as_py():
+        return Hottest(None, pa.concat_tables([best, others]).select(["subject"]))
+    return Hottest(hot_rows(best.to_pylist(), published), None)
+
+
+def _reaching(tables: Sequence[pa.Table], least: int) -> pa.Table:
+    """Return the subjects that can have so many messages."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.concat_tables(tables)
+    return table.filter(pc.greater_equal(pc.add(table["published"], table["hidden"]), least))
 
 
 def hot_rows(rows: Iterable[dict[str, Any]], published: int) -> pa.Table:

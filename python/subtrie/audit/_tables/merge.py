@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
-from .by_subject import HOT, OUTSIDE, hottest, outside_tables
+from .by_subject import CANDIDATES, HOT, OUTSIDE, hottest, outside_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ def merged(
 ) -> Iterator[tuple[str, pa.Table | None]]:
     """Yield the rows of each table, in order.
 
-    None in place of ``hot_subjects``: the rows do not tell which they are.
+    ``CANDIDATES`` in place of ``hot_subjects``: the rows do not tell which they are; None for any.
 
     Memory: about 32,768 rows, or twice a piece of each bucket.
 
@@ -43,11 +43,13 @@ def merged(
         tables = _in_order(pieces)
         if name == HOT:
             counts = context.counts
-            yield name, hottest(tables, counts.get("published", 0), counts.get("unnamed", 0))
+            found = hottest(tables, counts.get("published", 0), counts.get("unnamed", 0))
+            known = found.rows is not None
+            yield (name, found.rows) if known else (CANDIDATES, found.candidates)
         elif name == OUTSIDE:
             for each in tables:
-                found = outside_tables(each, context.planes).items()
-                yield from ((table, _columns(table, rows)) for table, rows in found)
+                outside = outside_tables(each, context.planes).items()
+                yield from ((table, _columns(table, rows)) for table, rows in outside)
         elif name == "cross_plane":
             yield from ((name, _planes(name, each)) for each in _complete(tables, "identity"))
         elif name not in TABLE_COLUMNS:
