@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from subtrie.audit._answers.folding import fold
+from subtrie.audit._answers.sums import latency_step
 from subtrie.audit._readers.capture_events import capture_events
 from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._readers.payload_heads import heads_in, heads_of_capture
@@ -115,8 +116,18 @@ class World:
 
 
 def rank(ordered: list[int], percent: int) -> int | None:
-    """Return the nearest rank."""
-    return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
+    """Return the nearest rank, with the three digits that are kept."""
+    if not ordered:
+        return None
+    text = str(ordered[-(-len(ordered) * percent // 100) - 1])
+    return int(text[:3].ljust(len(text), "0"))
+
+
+def test_the_kept_times_are_few_however_many_requests_there_are() -> None:
+    assert [latency_step(each) for each in (0, 999, 1_000, 1_001, 12_399, 999_999)] == [
+        *(0, 999, 1_000, 1_000, 12_300, 999_000)
+    ]
+    assert len({latency_step(each) for each in range(1_000_000)}) == 1_000 + 3 * 900
 
 
 def shown(rows: Any) -> list[str]:

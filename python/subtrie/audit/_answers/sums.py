@@ -8,7 +8,7 @@
 | ``refusal`` | identity, pattern, queue, day, window of a refused subscription | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue | published, delivered, undelivered, bytes, first, last |
 | ``stored`` | publisher, pattern, receiver that answered although no client received the message | messages |
-| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder | microseconds with their number (None: no answer), errors |
+| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder | microseconds, as ``latency_step``, with their number (None: no answer), errors |
 
 Times are microseconds since 1970.
 """  # noqa: E501 - a table
@@ -49,6 +49,21 @@ def _tally(one: dict[int | None, int], other: dict[int | None, int]) -> dict[int
     for value, count in other.items():
         both[value] = both.get(value, 0) + count
     return both
+
+
+#: Times below this are kept as they are, in microseconds; longer ones with three digits.
+_EXACT = 1_000
+
+
+def latency_step(took: int) -> int:
+    """Return the time of an answer as it is kept: at most 900 different ones for a factor of 10.
+
+    The number of requests has no effect on the memory, and any division has the same sums.
+    """
+    if took < _EXACT:
+        return took
+    unit: int = 10 ** (len(str(took)) - 3)
+    return took // unit * unit
 
 
 #: How the sums of two equal keys are added.

@@ -16,7 +16,7 @@ from ..._core.control_headers import ERROR, REQUEST, RESPONSE
 from ..._core.errors import SubtrieError
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
-from .._answers.sums import Sums, greatest_known, least_known
+from .._answers.sums import Sums, greatest_known, latency_step, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
@@ -295,7 +295,9 @@ def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             if not known:
                 key = (requester, folded(subject), *(receiver or (None, None)))
                 sums.add("stored", key, (1,))
-        took = None if answered is None or asked is None else max(answered - asked, 0)
+        took = None
+        if answered is not None and asked is not None:
+            took = latency_step(max(answered - asked, 0))
         sums.add("latency", ("nats", requester, folded(subject), responder), ({took: 1}, 0))
 
 
@@ -345,7 +347,7 @@ def microbus_sums(sums: Sums, sent: pa.Table, host_of: Callable[[str], str]) -> 
         for responder, (answered, code, status) in found.items():
             failed = int(code == ERROR or status >= _FIRST_ERROR)
             # Clocks of two servers may differ by more than a request takes.
-            took = max(answered - time, 0)
+            took = latency_step(max(answered - time, 0))
             of_both = ("microbus", host, folded(subject), host_of(responder))
             sums.add("latency", of_both, ({took: 1}, failed))
         if not found:
