@@ -27,6 +27,7 @@ KEPT_ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "examples/shop/README.md": "examples/shop.md",
+    "examples/front/README.md": "examples/front.md",
 }
 
 #: The modules with a page in the Python reference.

@@ -20,6 +20,7 @@ from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 from ._constant_evaluation import ConstantEvaluator
 from ._declared import declared
+from ._front_calls import record_front
 from ._hidden_calls import HiddenCall, HiddenCallDetector
 from ._loops import LoopBindings
 from ._partial_strings import PartialString
@@ -147,6 +148,7 @@ class _Scan:
         for each in values:
             if isinstance(each, FunctionValue) and each.node in self.clients.stubs:
                 self.stub_call(site, each.node, self._whose(self._caller(site, call)), at=at)
+        record_front(self, site, call)
         self._hidden(site, self.hidden.of_call(site, call, values))
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
