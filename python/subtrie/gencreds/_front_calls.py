@@ -7,23 +7,43 @@ ports are those of the source.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .._core.ports import HTTPS
-from ._abstract_values import ExternalObject, of_kind
-from ._connector_instances import argument
+from ._abstract_values import ExternalObject, Instance, ParameterValue, of_kind
+from ._connector_instances import Owners, argument
+from ._constant_evaluation import ConstantEvaluator
+from ._partial_strings import PartialString
 from ._scopes import Site
 from ._service import EndpointUse, Note
-from ._targets import Unresolved
+from ._service_facts import ServiceFacts
+from ._source_tree import SourceTree
+from ._targets import RequestTarget, Unresolved
 
-if TYPE_CHECKING:
-    from ._scan import _Scan
+
+class FrontScan(Protocol):
+    """The parts of the scan of a source tree that are needed here."""
+
+    tree: SourceTree
+    evaluator: ConstantEvaluator
+
+    def _owners(self, values: list[Instance | ParameterValue], site: Site) -> Owners: ...
+    def _whose(self, owners: Owners) -> list[tuple[ServiceFacts, str]]: ...
+    def _target(self, site: Site, kind: str, host: str, text: PartialString) -> RequestTarget: ...
+    def _use(self, site: Site, target: RequestTarget, method: str | None) -> EndpointUse: ...
+    def _add(
+        self, site: Site, facts: ServiceFacts, kind: str, host: str, use: EndpointUse
+    ) -> None: ...
+    def _report(
+        self, facts: ServiceFacts, kind: str, site: Site, message: str, use: EndpointUse | None
+    ) -> None: ...
+
 
 _INGRESS = {ExternalObject("subtrie.connector.ingress")}
 _FILES = ("GET", "HEAD")  # with which files are requested
 
 
-def record_front(scan: _Scan, site: Site, call: ast.Call) -> None:
+def record_front(scan: FrontScan, site: Site, call: ast.Call) -> None:
     """Record the calls of an ingress, or the endpoints of static files.
 
     Args:
