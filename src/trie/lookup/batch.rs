@@ -16,6 +16,28 @@ pub struct BatchMatches {
 }
 
 impl BatchMatches {
+    /// Appends the matches of a group of subjects of which none matches two: the id of each, and how
+    /// many it matches.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // reported
+    pub(super) fn append_one_each(&mut self, found: &[(u64, u32)], valid: &[bool]) {
+        self.valid.extend_from_slice(valid);
+        let mut at = self.ids.len();
+        // Room for all, so that a subject without a match needs no branch.
+        self.ids.resize(at + found.len(), 0);
+        let mut highest = 0;
+        self.ends.extend(found.iter().map(|&(id, count)| {
+            if let Some(place) = self.ids.get_mut(at) {
+                *place = id as i32;
+            }
+            highest |= id;
+            at += count as usize;
+            at
+        }));
+        self.ids.truncate(at);
+        self.too_large |= i32::try_from(highest).is_err();
+    }
+
     /// Appends the matches of a group of subjects: ids, each with the place of its subject in the
     /// group, in any order; and whether each is valid.
     #[inline]

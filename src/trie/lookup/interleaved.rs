@@ -27,8 +27,52 @@ const PREFETCHED: usize = 64;
 pub(super) struct Group {
     subjects: Vec<Subject>,
     walk: Walk,
-    /// The ids that match, each with the place of its subject in the group.
-    found: Vec<(u32, u64)>,
+    /// The ids that match.
+    found: Found,
+}
+
+/// The ids that the subjects of a group match.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The first id that was found for each subject, and how many were.
+    first: [(u64, u32); WIDTH],
+    /// The other ids, each with the place of its subject in the group.
+    others: Vec<(u32, u64)>,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.first = [(0, 0); WIDTH];
+        self.others.clear();
+    }
+
+    #[inline(always)]
+    fn add(&mut self, subject: u32, id: u64) {
+        if let Some((first, count)) = self.first.get_mut(subject as usize) {
+            if *count == 0 {
+                *first = id;
+            } else {
+                self.others.push((subject, id));
+            }
+            *count += 1;
+        }
+    }
+
+    /// Appends the ids to those of a batch.
+    #[inline(always)]
+    fn append_to(&mut self, batch: &mut BatchMatches, valid: &[bool]) {
+        let first = self.first.get(..valid.len()).unwrap_or_default();
+        if self.others.is_empty() {
+            batch.append_one_each(first, valid);
+            return;
+        }
+        for (&(id, count), subject) in first.iter().zip(0..) {
+            if count > 0 {
+                self.others.push((subject, id));
+            }
+        }
+        batch.append(&self.others, valid);
+    }
 }
 
 /// Looks up subjects, a group at a time, and appends what they match.
@@ -89,7 +133,7 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
             found.clear();
             compare(kernel, self.view, texts, subjects, walk.candidates(), found);
             let valid = valid.get(..count).unwrap_or_default();
-            self.batch.append(found, valid);
+            found.append_to(self.batch, valid);
             if count < WIDTH {
                 return;
             }
@@ -105,7 +149,7 @@ fn compare<K: Kernel, V: View>(
     texts: &[&[u8]],
     subjects: &[Subject],
     candidates: &[Candidate],
-    found: &mut Vec<(u32, u64)>,
+    found: &mut Found,
 ) {
     let mut blocks: [&[u64]; PREFETCHED] = [&[]; PREFETCHED];
     for candidates in candidates.chunks(PREFETCHED) {
@@ -120,10 +164,10 @@ fn compare<K: Kernel, V: View>(
             };
             if matches(kernel, block, text, &subject.tokens) {
                 let (first, last, id) = list_ends(block);
-                found.push((candidate.subject, id));
+                found.add(candidate.subject, id);
                 if first != last {
                     let later = later_subscriptions(view, first, 1);
-                    found.extend(later.map(|later| (candidate.subject, later.id)));
+                    later.for_each(|later| found.add(candidate.subject, later.id));
                 }
             }
         }
