@@ -179,8 +179,9 @@ def _during_writes(rows: list[Row], least: Callable, most: Callable) -> None:
             find(rows, measure="readers", scheme=scheme, readers=1, writer=writer)
             for writer in ("none", "10000/s")
         )
-        kept = _over(during, alone, "per_second")
-        share = None if kept is None else kept * 100
-        least(f"one reader during 10,000 changes per second ({scheme})", share, 90, "%")
+        for rate, of in (("per_second", ""), ("per_cpu_second", ", of its CPU time")):
+            kept = _over(during, alone, rate)
+            share = None if kept is None else kept * 100
+            least(f"one reader during 10,000 changes per second{of} ({scheme})", share, 90, "%")
         longest = _field(during, "max_ns", 1e-3)
         most(f"its longest read, without thread switches ({scheme})", longest, 100, "µs")

@@ -107,8 +107,9 @@ def readers(rows: list[Row]) -> list[Section]:
     """Make the section of readers during writes."""
     section = Section(
         "readers during writes, hot",
-        ["", "readers", "writer", "million/s", "changes/s", "median ns", "p99.9 ns", "longest µs"],
-    )
+        ["", "readers", "writer", "million/s", "of CPU time", "changes/s", "median ns", "p99.9 ns",
+         "longest µs"],
+    )  # fmt: skip
     for row in _of(rows, "readers"):
         section.lines.append(
             [
@@ -116,6 +117,7 @@ def readers(rows: list[Row]) -> list[Section]:
                 str(row["readers"]),
                 row["writer"],
                 number(row["per_second"] / 1e6, 2),
+                number(row["per_cpu_second"] / 1e6 if "per_cpu_second" in row else None, 2),
                 number(row["changes_per_second"]),
                 number(row["median_ns"]),
                 number(row["p999_ns"]),
