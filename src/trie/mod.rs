@@ -36,7 +36,6 @@ mod storage;
 mod subject_trie;
 mod subscription;
 mod update;
-mod view;
 mod words;
 
 pub use display::Stats;

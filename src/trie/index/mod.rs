@@ -1,13 +1,18 @@
 //! The index: an adaptive hash trie of patterns that stores ids, without values.
 
-mod queries;
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
+
 pub(super) mod queue_groups;
-mod view;
+
+use std::sync::Arc;
 
 use crate::error::Error;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect, Form, check};
-use crate::trie::address::{BlockAddr, Slot};
-use crate::trie::hash::TokenHasher;
+use crate::trie::address::{BlockAddr, LeafAddr, Slot};
+use crate::trie::hash::{NodeKey, TokenHasher};
+use crate::trie::lookup_target::View;
 use crate::trie::node::{Branch, Node};
 use crate::trie::pattern::packed_pattern::{list_ends, unpack};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
@@ -15,6 +20,7 @@ use crate::trie::prefix::sorted_patterns::SortedPatterns;
 use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::Leaves;
 use crate::trie::storage::pattern_table::{PatternNumber, PatternTable};
+use crate::trie::storage::probe_table::Entry;
 use crate::trie::storage::slab::Slab;
 use crate::trie::storage::subscriptions::{SubscriptionRef, Subscriptions};
 
@@ -163,6 +169,71 @@ impl Index {
     /// The pattern is not valid: a reason of [`crate::grammar::check`].
     pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
         check(pattern, Form::Pattern, self.dialect, self.bounds)
+    }
+}
+
+impl View for Index {
+    #[inline]
+    fn hasher(&self) -> &TokenHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn root(&self) -> Node {
+        self.root
+    }
+
+    #[inline]
+    fn home(&self, key: NodeKey) -> usize {
+        self.nodes.home(key)
+    }
+
+    #[inline]
+    fn entry_at(&self, key: NodeKey, home: usize) -> Option<&Entry> {
+        self.nodes.entry_at(key, home)
+    }
+
+    #[inline(always)]
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry] {
+        self.nodes.entries_from(kernel, key, home)
+    }
+
+    #[inline]
+    fn leaf(&self, address: LeafAddr) -> &[u64] {
+        self.leaves.get(address)
+    }
+
+    #[inline]
+    fn pattern(&self, address: BlockAddr) -> &[u64] {
+        self.patterns.get(address)
+    }
+
+    fn max_work(&self) -> usize {
+        // A branch probes two keys, whether they exist or not.
+        2 * self.nodes.len() + self.pattern_count + 16
+    }
+
+    fn subscription(&self, slot: Slot) -> Option<(u64, Slot)> {
+        self.subscriptions
+            .get(slot)
+            .map(|record| (record.id, record.next))
+    }
+
+    fn subscriptions(&self) -> usize {
+        self.subscriptions.len()
+    }
+
+    fn pattern_addresses(&self) -> Vec<BlockAddr> {
+        self.pattern_addresses().collect()
+    }
+
+    fn sorted_patterns(&self) -> (Arc<Vec<BlockAddr>>, usize) {
+        self.sorted.order(self)
+    }
+
+    #[inline]
+    fn grammar(&self) -> (Dialect, Bounds) {
+        (self.dialect, self.bounds)
     }
 }
 

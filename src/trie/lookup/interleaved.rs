@@ -8,12 +8,13 @@
 #![allow(clippy::inline_always)]
 
 use super::batch::BatchMatches;
-use super::walk::{Candidate, Subject, Walk};
+use super::walk::{Candidate, Walk};
 use super::{Scratch, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
+use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::{list_ends, matches};
+use crate::trie::pattern::tokenizer::Subject;
 use crate::trie::prefetch::prefetch_pattern;
-use crate::trie::view::View;
 
 /// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
 /// cache. The record keeps the chosen width only (`batch` in `benches/records/peers-2026-11-21.json`).

@@ -18,15 +18,16 @@ pub(super) mod thread_buffers;
 mod walk;
 
 use super::pattern::packed_pattern::{list_ends, matches};
+use super::pattern::tokenizer::Subject;
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::address::Slot;
 use crate::trie::index::Index;
-use crate::trie::view::View;
+use crate::trie::lookup_target::View;
 use interleaved::Group;
-use walk::{Subject, Walk};
+use walk::Walk;
 
 /// Items of scratch memory that are kept for the next lookup; 64 KiB of subscriptions. A larger value
 /// keeps memory that few lookups need, a smaller one allocates more often.

@@ -3,38 +3,14 @@
 //! One walk serves one subject or a group of them; it has one queue of keys and one list of
 //! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
 
-use crate::error::Error;
 use crate::grammar::scan::Kernel;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, rest_key};
+use crate::trie::lookup_target::View;
 use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
-use crate::trie::pattern::tokenizer::Tokenizer;
+use crate::trie::pattern::tokenizer::Subject;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
-use crate::trie::view::View;
-
-/// A subject that is looked up.
-#[derive(Default)]
-pub(super) struct Subject {
-    pub tokens: Tokenizer,
-    pub prefilter: Prefilter,
-}
-
-impl Subject {
-    /// Validates and tokenises a text, which need not be UTF-8.
-    #[inline(always)]
-    pub fn read<K: Kernel, V: View>(
-        &mut self,
-        kernel: K,
-        view: &V,
-        text: &[u8],
-    ) -> Result<(), Error> {
-        let (dialect, bounds) = view.grammar();
-        self.tokens.tokenize(kernel, text, dialect, bounds)?;
-        self.prefilter = self.tokens.prefilter(text, view.hasher());
-        Ok(())
-    }
-}
 
 /// A key to be looked up for a subject.
 #[derive(Clone, Copy)]

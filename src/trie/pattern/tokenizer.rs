@@ -10,6 +10,7 @@ use crate::grammar::scan::Kernel;
 use crate::grammar::token_ends::{NearTokens, TokenEnds};
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::hash::{NodeKey, TokenHasher, child_key};
+use crate::trie::lookup_target::View;
 use crate::trie::node::{Branch, CODE_BITS, CODE_MASK, LENGTH_CODE, Position, Prefilter};
 
 /// The tokens of a text. Lookups reuse one, so that a lookup allocates nothing.
@@ -138,6 +139,29 @@ impl Tokenizer {
         let fingerprint = hasher.fingerprint(text, start, end);
         self.last_fingerprint = Some(fingerprint);
         fingerprint
+    }
+}
+
+/// A subject that is looked up.
+#[derive(Default)]
+pub(crate) struct Subject {
+    pub tokens: Tokenizer,
+    pub prefilter: Prefilter,
+}
+
+impl Subject {
+    /// Validates and tokenises a text, which need not be UTF-8.
+    #[inline(always)]
+    pub fn read<K: Kernel, V: View>(
+        &mut self,
+        kernel: K,
+        view: &V,
+        text: &[u8],
+    ) -> Result<(), Error> {
+        let (dialect, bounds) = view.grammar();
+        self.tokens.tokenize(kernel, text, dialect, bounds)?;
+        self.prefilter = self.tokens.prefilter(text, view.hasher());
+        Ok(())
     }
 }
 

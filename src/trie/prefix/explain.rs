@@ -11,9 +11,10 @@ use std::ops::Range;
 use super::oldest::{self, OldestTree};
 use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
+use crate::trie::index::Index;
 use crate::trie::lookup::{Scratch, match_into};
+use crate::trie::lookup_target::View;
 use crate::trie::storage::subscriptions::SubscriptionRef;
-use crate::trie::view::View;
 
 /// The subscriptions that match a subject, or the nearest patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,7 +41,7 @@ impl<'a, V: View> Prepared<'a, V> {
         Self { prefixes, tree }
     }
 
-    /// As [`explain_once`].
+    /// As [`Index::explain`].
     pub fn explain(
         &self,
         subject: &str,
@@ -58,21 +59,30 @@ impl<'a, V: View> Prepared<'a, V> {
     }
 }
 
-/// Explains a subject with up to `limit` nearest patterns.
-pub(in crate::trie) fn explain_once<V: View>(
-    view: &V,
-    subject: &str,
-    limit: usize,
-    scratch: &mut Scratch,
-) -> Result<Explanation, Error> {
-    explain(view, subject, limit, scratch, |scratch| {
-        let prefixes = Prefixes::new(view);
-        let nearest = nearest(&prefixes, subject, limit, |ranges, limit, found| {
-            oldest::scan(&prefixes, ranges, limit, found);
-        });
-        scratch.add_work(prefixes.work());
-        nearest
-    })
+impl Index {
+    /// Explains a subject with up to `limit` nearest patterns.
+    ///
+    /// Cost: a lookup; if nothing matches, also the patterns below the deepest prefixes that agree.
+    /// [`Scratch::work`] counts both. The first query by pattern sorts all patterns.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
+    pub fn explain(
+        &self,
+        subject: &str,
+        limit: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Explanation, Error> {
+        explain(self, subject, limit, scratch, |scratch| {
+            let prefixes = Prefixes::new(self);
+            let nearest = nearest(&prefixes, subject, limit, |ranges, limit, found| {
+                oldest::scan(&prefixes, ranges, limit, found);
+            });
+            scratch.add_work(prefixes.work());
+            nearest
+        })
+    }
 }
 
 /// The subscriptions that match, or what `nearest` finds if none does.

@@ -2,46 +2,89 @@
 
 use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
-use crate::grammar::{Form, check};
-use crate::trie::view::View;
+use crate::trie::index::Index;
+use crate::trie::lookup::append_subscriptions;
+use crate::trie::storage::subscriptions::SubscriptionRef;
 
-/// The packed patterns that have a relation to the query, and how many prefixes and patterns were
-/// visited.
-pub(in crate::trie) fn query_blocks<'a, V: View>(
-    view: &'a V,
-    query: &str,
-    relation: Relation,
-) -> Result<(Vec<&'a [u64]>, usize), Error> {
-    let (dialect, bounds) = view.grammar();
-    check(query, Form::Pattern, dialect, bounds)?;
-    let mut tokens: Vec<&str> = query.split('.').collect();
-    let tail = tokens.last() == Some(&">");
-    if tail {
-        tokens.pop();
+impl Index {
+    /// The subscriptions whose pattern has a subject in common with `query`, in ascending id.
+    ///
+    /// Cost: a search in the sorted patterns for each prefix that agrees with the query. The first
+    /// query by pattern sorts all patterns.
+    ///
+    /// # Errors
+    ///
+    /// The query is not a valid pattern: a reason of [`crate::grammar::check`].
+    pub fn matching(&self, query: &str) -> Result<Vec<SubscriptionRef>, Error> {
+        Ok(self.query(query, Relation::Overlap)?.0)
     }
-    let mut search = PrefixSearch {
-        prefixes: Prefixes::new(view),
-        tokens,
-        tail,
-        relation,
-        found: Vec::new(),
-        work: 0,
-    };
-    search.run();
-    Ok((search.found, search.work))
+
+    /// The subscriptions whose pattern matches only subjects that `query` matches, in ascending id.
+    ///
+    /// Cost: as for [`Index::matching`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Index::matching`].
+    pub fn covered_by(&self, query: &str) -> Result<Vec<SubscriptionRef>, Error> {
+        Ok(self.query(query, Relation::Cover)?.0)
+    }
+
+    /// The number of prefixes and patterns that [`Index::matching`] (if `overlap`) or
+    /// [`Index::covered_by`] visits.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Index::matching`].
+    pub fn query_work(&self, query: &str, overlap: bool) -> Result<usize, Error> {
+        let relation = if overlap {
+            Relation::Overlap
+        } else {
+            Relation::Cover
+        };
+        Ok(self.query(query, relation)?.1)
+    }
+
+    fn query(
+        &self,
+        query: &str,
+        relation: Relation,
+    ) -> Result<(Vec<SubscriptionRef>, usize), Error> {
+        self.check_pattern(query)?;
+        let mut tokens: Vec<&str> = query.split('.').collect();
+        let tail = tokens.last() == Some(&">");
+        if tail {
+            tokens.pop();
+        }
+        let mut search = PrefixSearch {
+            prefixes: Prefixes::new(self),
+            tokens,
+            tail,
+            relation,
+            found: Vec::new(),
+            work: 0,
+        };
+        search.run();
+        let mut found = Vec::with_capacity(search.found.len());
+        for block in search.found {
+            append_subscriptions(self, block, &mut found);
+        }
+        found.sort_unstable();
+        Ok((found, search.work))
+    }
 }
 
 /// The relation that a pattern must have to the query.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::trie) enum Relation {
+enum Relation {
     /// They have a subject in common.
     Overlap,
     /// The query covers the pattern.
     Cover,
 }
 
-struct PrefixSearch<'a, 'q, V> {
-    prefixes: Prefixes<'a, V>,
+struct PrefixSearch<'a, 'q> {
+    prefixes: Prefixes<'a, Index>,
     /// The query without a final `>`.
     tokens: Vec<&'q str>,
     tail: bool,
@@ -50,7 +93,7 @@ struct PrefixSearch<'a, 'q, V> {
     work: usize,
 }
 
-impl<V: View> PrefixSearch<'_, '_, V> {
+impl PrefixSearch<'_, '_> {
     fn run(&mut self) {
         let overlap = self.relation == Relation::Overlap;
         let mut pending = vec![(self.prefixes.root(), 0)];

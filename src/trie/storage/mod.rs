@@ -3,7 +3,6 @@
 pub(crate) mod hash_table;
 mod huge_words;
 pub(crate) mod leaf;
-mod page_arena;
 mod paged_vec;
 pub(crate) mod pattern_table;
 pub(crate) mod probe_table;
