@@ -21,7 +21,7 @@ use super::files::{Workload, insert};
 /// One index under one lock, as a user of the crate shares it.
 struct Locked {
     index: RwLock<Index>,
-    /// How often the lock is tried before a thread waits for it in the kernel.
+    /// The number of times that the lock is tried before a thread waits for it in the kernel.
     tries: u32,
 }
 
