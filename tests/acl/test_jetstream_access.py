@@ -19,6 +19,7 @@ from stream_questions import judged
 
 from servers import monitor, serving
 from subtrie._cli.app import app
+from subtrie.acl import Deployment
 from subtrie.acl._jetstream.load import PAGE, holds_streams, load_streams
 from subtrie.acl._jetstream.reach import meet, renamed
 
@@ -270,3 +271,36 @@ def test_patterns_are_renamed_as_subjects_are():
     assert renamed("$JS.API.>", "JSA.>", "$JS.API.STREAM.INFO.*") == "JSA.STREAM.INFO.*"
     assert renamed("a.*.*", "b.$2.$1", "a.x.*") == "b.*.x"
     assert renamed("a.*", "b.*", "c.*") is None
+
+
+@pytest.mark.parametrize(
+    ("config", "stored"),
+    [
+        ("jetstream { store_dir: STORE }", True),
+        ("jetstream { store_dir: STORE }\nsystem_account: SYS\naccounts { SYS {} }", True),
+        ("jetstream { store_dir: STORE }\naccounts { A { users: [ { user: a } ] } }", False),
+        ("jetstream { store_dir: STORE, enabled: false }", False),
+        ("", False),
+    ],
+)
+def test_users_without_an_account_have_jetstream_if_the_configuration_has_no_accounts(
+    tmp_path, config, stored
+):
+    """As the broker that runs with it answers."""
+    text = config.replace("STORE", f'"{tmp_path}/store"')
+    text += "\nauthorization { users: [ { user: u, password: open, permissions: {} } ] }\n"
+    path = tmp_path / "server.conf"
+    path.write_text(text)
+    assert Deployment.load(path).accounts["$G"].jetstream is stored
+
+    async def answers(url: str) -> bool:
+        client = await nats.connect(url, user="u", password="open")
+        try:
+            return "error" not in json.loads((await client.request("$JS.API.INFO", b"")).data)
+        except nats.errors.NoRespondersError:
+            return False
+        finally:
+            await client.close()
+
+    with serving(tmp_path / "broker", text) as url:
+        assert asyncio.run(answers(url)) is stored

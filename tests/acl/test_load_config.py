@@ -23,6 +23,11 @@ def P(**lists) -> Permissions:
     return Permissions(**lists)
 
 
+NUMBERS = (
+    "max_payload", "max_connections", "max_subscriptions", "max_pending", "max_control_line",
+    "ping_max", "port", "lame_duck_duration", "ping_interval", "write_deadline",
+)  # fmt: skip
+
 FINE = {
     "lists": (one('{ publish: ["a.>", b], subscribe: "c q" }'),
               P(publish_allow=["a.>", "b"], subscribe_allow=["c q"])),
@@ -313,3 +318,14 @@ def test_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
         Permissions.load(path)
     assert "hidden" not in f"{caught.value}"
     assert not loads(path, ENV)
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("value", ["true", "false", "on"])
+def test_true_and_false_are_refused_as_numbers_and_times(tmp_path, key, value):
+    path = tmp_path / "server.conf"
+    path.write_text(f"{key}: {value}\n" + one("{ publish: a }"))
+    assert not loads(path, {})
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert (caught.value.reason, caught.value.line) == ("config-type", 1)

@@ -192,6 +192,22 @@ def test_every_inclusion_has_a_proof_and_no_mutant_passes(engine):
     assert several >= 3
 
 
+@pytest.mark.parametrize(
+    ("covering", "needed"),
+    [
+        (["a.*.*.>", "a.*.>", "a.*"], ["a.*.>", "a.*"]),
+        (["a.*.*.*.>", "a.*.*.>", "a.*.>", "a.*"], ["a.*.>", "a.*"]),
+        (["a.*.*.>", "a.*", "a.*.>"], ["a.*.>", "a.*"]),
+        (["a.*.*.>", "a.*.*", "a.*"], ["a.*.*.>", "a.*.*", "a.*"]),
+        (["a.*.*.>", "a.*.>", "a.*", "a.>"], ["a.>"]),
+    ],
+)
+def test_a_proof_names_no_rule_that_the_others_make_needless(engine, covering, needed):
+    assert engine.rules_proof(["a.>"], [], covering, []) == ([("a.>", needed)], [])
+    denied = engine.rules_proof(["a.>"], covering, [">"], ["a.>"])
+    assert denied == ([("a.>", [">"])], [("a.>", "a.>", needed)])
+
+
 def fewest_allows(subjects, candidates, wanted, denied):
     """All smallest lists of patterns that hold what is wanted under the denies, by brute force."""
     inside = {

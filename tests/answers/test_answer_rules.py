@@ -146,6 +146,18 @@ def test_subscriptions_that_reach_planes_the_trust_root_or_inboxes_are_not_propo
     }
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_rows_of_one_pattern_that_with_the_most_messages_stays(turn) -> None:
+    """And its reason: rows of one pattern differ in who received it, and in how many."""
+    some = [
+        edge("items", published=3, taken=0),
+        edge("items", published=9, taken=0),
+        edge("items", published=5, taken=0, standing="unverified"),
+    ]
+    _, thin = propose(some[::turn], {}, Thresholds())
+    assert [(row["count"], row["why"]) for row in thin] == [(9, "never delivered")]
+
+
 def test_deny_entries_have_lower_numbers_than_allow_entries_of_a_service() -> None:
     rules = {
         "b": Permissions(publish_allow=["x.*"], publish_deny=["x.y"]),

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
+from subtrie.audit._readers.log_files import log_files
 from subtrie.audit._schema import EVENTS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
@@ -201,6 +202,16 @@ def test_snapshots(session, tmp_path):
     assert (three.endpoint, three.kind, three.id, three.complete) == ("routez", "route", 5, True)
 
 
+def test_of_a_folder_only_json_files_are_snapshots(tmp_path):
+    (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
+    (tmp_path / "README.md").write_text("not a snapshot")
+    (tmp_path / "connz.json.old").write_text(json.dumps(CONNZ))
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "connz.json").write_text(json.dumps(CONNZ))
+    rows = here(tmp_path, MONITOR, mode="FAILFAST")
+    assert {row["file"] for row in rows} == {str(tmp_path / "connz.json")}
+
+
 def test_a_file_that_is_not_a_snapshot_by_mode(tmp_path):
     (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
     (tmp_path / "other.json").write_text("{}")
@@ -371,3 +382,17 @@ def test_patterns_may_be_a_list_and_are_checked_first(session):
         match(df, ["a..b"])
     with pytest.raises(ValueError, match="there is no column 'topic'"):
         match(df, ["a.*"], "topic")
+
+
+def test_of_a_folder_of_logs_the_files_are_logs_and_folders_in_it_are_not(tmp_path):
+    for name in ("b.log", "a.log", "old/c.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(DAMAGED)
+    (tmp_path / "link").symlink_to(tmp_path / "old")
+    logs = [str(tmp_path / "a.log"), str(tmp_path / "b.log")]
+    assert log_files([str(tmp_path)]) == logs
+    assert log_files([str(tmp_path / "old"), logs[0]]) == [str(tmp_path / "old" / "c.log"), logs[0]]
+    alone = tmp_path / "alone"
+    (alone / "within").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="no log in"):
+        log_files([str(alone)])

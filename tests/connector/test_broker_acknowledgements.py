@@ -110,6 +110,32 @@ async def test_watchers_see_acknowledgements_and_the_process_sends_none_over_the
     assert len(acks) >= 1
 
 
+async def test_after_a_reconnect_the_process_sends_no_acknowledgement_over_the_bus(broker, plane):
+    options = {"plane": plane, "nats": broker.url, "deployment": "TESTING"}
+    shop, web = Connector(HOST, **options), Connector("web.example", **options)
+    shop.endpoint("POST", "//shop.example:417/event", queue="shop")(lambda: None)
+    async with shop, web:
+        line = shop._transport.nats
+        lost = line._session
+        line.loop.call_soon_threadsafe(lost.abort, ConnectionError("cut"))
+        await until(lambda: line._session not in (None, lost))
+        client = await nats.connect(broker.url)
+        bus: list[bytes] = []
+
+        async def heard(message):
+            bus.append(message.data)
+
+        await client.subscribe(f"{plane}.reply._.shop_example.web_example.*", cb=heard)
+        await client.flush()
+        for _ in range(3):
+            answers = [a async for a in web.publish("POST", "https://shop.example:417/event")]
+            assert [each.source for each in answers] == ["shop.example"]
+        await line.flush()
+        await client.flush()
+        assert bus == [], "within the process nothing of it goes over the bus"
+        await client.close()
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_the_reader_divides_a_stream_as_the_parser_does(chunk):
     stream = (

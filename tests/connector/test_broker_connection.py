@@ -356,9 +356,45 @@ def test_announced_servers_replace_each_other_and_take_the_user():
     added = next(each for each in pool.round() if each.host == "10.0.0.1")
     assert (added.port, added.tls, added.user, added.password) == (4222, True, "u", "p")
     assert added.tls_name == one.tls_name == "one.example"
+    pool.announce([("three.example", 4222), ("10.0.0.2", 4222)], added)
+    names = {each.host: each.tls_name for each in pool.round()}
+    assert (names["three.example"], names["10.0.0.2"]) == ("three.example", "one.example")
     pool.announce([], one)
     assert len(pool) == 2
     assert "'p'" not in repr(one)
+
+
+async def test_the_certificate_of_an_announced_server_must_name_it(make_server, tmp_path):
+    """Not the host of the server that announced it, which the certificates name here too."""
+    authority = Authority()
+    ca = authority.write(tmp_path / "ca.pem")
+    servers = {}
+    for name in ("localhost", "b.example"):
+        cert, key = tmp_path / f"{name}.pem", tmp_path / f"{name}.key"
+        authority.vouch(name, cert, key)  # and for 127.0.0.1
+        servers[name] = make_server(tls={"cert_file": str(cert), "key_file": str(key)})
+    first = servers["localhost"].port
+    async with connected(f"tls://127.0.0.1:{first}", ca=ca) as connection:
+        pool, by = connection._servers, connection._server
+        for name, accepted in (("localhost", True), ("b.example", False)):
+            pool.announce([("localhost", servers[name].port)], by, encrypted=True)
+            (announced,) = [each for each in pool.round() if each.host == "localhost"]
+
+            async def opened(server=announced):
+                greeted = session.Session(
+                    connection.loop, {}, on_info=print, on_error=print, on_writable=print
+                )
+                try:
+                    await connection._greet(greeted, server)
+                finally:
+                    greeted.abort(ConnectionError("enough"))
+
+            done = asyncio.run_coroutine_threadsafe(opened(), connection.loop)
+            if accepted:
+                await asyncio.wrap_future(done)
+            else:
+                with pytest.raises(ssl.SSLCertVerificationError, match="localhost"):
+                    await asyncio.wrap_future(done)
 
 
 def test_the_time_between_attempts_grows_to_a_limit_and_is_random():

@@ -98,6 +98,26 @@ async def test_sources_in_their_order(make_memory, tmp_path, monkeypatch):
         assert limit.get() == 6
 
 
+async def test_the_configurator_never_overrides_the_constructor(make, monkeypatch):
+    monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "4")
+    shop = make("shop.example", config={"Limit": "6"})
+    limit, shelf = declared(shop)
+    values = {"Limit": "5", "Shelf": "theirs"}
+    core, asked = make("configurator.core"), []
+
+    @core.endpoint("POST", ":888/values")
+    async def told(request):
+        asked.append(request.source)
+        return {"values": values}
+
+    async with core, shop:
+        assert (limit.get(), shelf.get()) == (6, "theirs")
+        values["Shelf"] = "newer"
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert (limit.get(), shelf.get()) == (6, "newer")
+    assert asked == ["shop.example"] * 2
+
+
 async def test_without_a_configurator_a_service_on_a_broker_does_not_start(
     make_nats, caplog, tmp_path, monkeypatch
 ):

@@ -18,7 +18,7 @@ from subtrie.connector import AckTimeout, Connector, Request
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker.shared import open_connections
 from subtrie.connector._codec import write_request
-from subtrie.connector._credentials import Credentials
+from subtrie.connector._credentials import Credentials, load_credentials
 
 from .nats_server import NatsServer
 
@@ -185,3 +185,25 @@ def test_the_repr_of_credentials_shows_no_secret():
     assert "nats://one.example:4222, tls://two.example" in shown
     for secret in ("hunter2", "admin", "sesame", "pass", "t0ken", "SU"):
         assert secret not in shown
+
+
+def test_every_variable_with_credentials_counts_for_sharing_a_connection(monkeypatch):
+    def digest(**variables: str) -> str:
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(f"MICROBUS_NATS_{name}", value)
+            return load_credentials("nats://h:1", "a.example").digest
+
+    ways = [
+        {},
+        {"USER": "u", "PASSWORD": "p"},
+        {"USER": "v", "PASSWORD": "p"},
+        {"USER": "u", "PASSWORD": "q"},
+        {"TOKEN": "p"},
+        {"TOKEN": "q"},
+        {"USER_JWT": "j", "NKEY_SEED": "s"},
+        {"USER_JWT": "k", "NKEY_SEED": "s"},
+        {"USER_JWT": "j", "NKEY_SEED": "t"},
+    ]
+    assert len({digest(**each) for each in ways}) == len(ways)
+    assert [digest(**each) for each in ways] == [digest(**each) for each in ways]

@@ -270,9 +270,17 @@ async def test_a_request_within_a_process_never_reaches_the_broker(make, broker,
         assert Dispatcher.shared().handlers(subject), "it went through the shared trie"
 
 
+#: Values of a path argument as a URL has them, and the token of each.
+ESCAPES = {
+    "a%20b": "a%20b", "a.b": "a%2eb", "a%2Eb": "a%2eb", "%2525": "%2525",
+    "a*": "a%2a", "%3e": "%3e", "a_b": "a%5fb", "%C3%A9": "%c3%a9", "A~1": "A%7e1",
+}  # fmt: skip
+
+
 @pytest.mark.requirement("S0-129")
+@pytest.mark.parametrize("value", ESCAPES)
 async def test_a_request_has_the_same_subject_and_bytes_on_either_way(
-    make_nats, make_memory, plane
+    make_nats, make_memory, plane, value
 ):
     def text(data: bytes, *own: str) -> bytes:
         for n, name in enumerate(own):
@@ -299,7 +307,7 @@ async def test_a_request_has_the_same_subject_and_bytes_on_either_way(
                 tap.handler.receiver = keep
                 stack.callback(tap.unsubscribe)
             await web.request(
-                "POST", f"{URL}/x/a%20b?q=1", body=b"body", headers={"X-Own": "é"}, timeout=20
+                "POST", f"{URL}/x/{value}?q=1", body=b"body", headers={"X-Own": "é"}, timeout=20
             )
             if way == "nats":
                 taken = [(str(a), data) for a, data in await bus.requests(1)]
@@ -307,6 +315,7 @@ async def test_a_request_has_the_same_subject_and_bytes_on_either_way(
         message_id = header(data, control_headers.MSG_ID)
         seen[way] = subject, text(data, web.id, message_id)
     assert seen["nats"] == seen["memory"]
+    assert seen["memory"][0].endswith(f".POST.x.{ESCAPES[value]}")
 
 
 def _subscribed(sent: bytearray) -> list[str]:

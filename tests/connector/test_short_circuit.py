@@ -147,6 +147,26 @@ async def test_iterators_next_msg_and_max_msgs(broker, wrap, base):
     await nc.close()
 
 
+async def test_an_iterator_leaves_no_task(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+    subscription = await nc.subscribe(f"{base}.many")
+    before = len(asyncio.all_tasks())
+    messages = subscription.messages
+    for n in range(5):
+        waiting = asyncio.ensure_future(anext(messages))
+        await asyncio.sleep(0)
+        await nc.publish(f"{base}.many", b"%d" % n)
+        assert (await waiting).data == b"%d" % n
+        await until(lambda: len(asyncio.all_tasks()) <= before)
+    waiting = asyncio.ensure_future(anext(messages))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await until(lambda: len(asyncio.all_tasks()) <= before)
+    await nc.close()
+
+
 async def test_drain_handles_what_has_arrived(broker, wrap, base):
     nc = wrap(await nats.connect(broker.url))
     done = []

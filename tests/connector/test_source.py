@@ -8,6 +8,7 @@ import logging
 import nats
 import pytest
 
+from patience import until
 from subtrie import Dispatcher, microbus
 from subtrie._core import control_headers
 from subtrie.connector import Request
@@ -270,6 +271,25 @@ async def test_planes_do_not_receive_each_others_messages(make):
         assert [a.source async for a in web.publish("GET", "https://all:888/ping")] == [
             "web.example"
         ]
+
+
+async def test_a_receiver_admits_no_request_of_another_plane(make_nats):
+    """Whatever subscription it came by: here none, the receiver itself is handed the request."""
+    shop, handled = make_nats(HOST), []
+    shop.endpoint("GET", "/whoami")(lambda request: handled.append(request.source))
+    async with shop:
+        server, (endpoint,) = shop._server, shop.endpoints
+        rejected = shop._runtime.metrics.rejects
+        for plane, source in (("other", "evil"), (f"{shop.plane}0", "evil"), (shop.plane, "web")):
+            subject = f"{plane}.safe.443.{source}_example.shop_example._.GET.whoami"
+            payload = write_request(_raw())
+            shop._transport.nats.loop.call_soon_threadsafe(
+                server.receive_payload, endpoint, subject, payload
+            )
+            assert server.receive_local(endpoint, subject, _raw())
+        await until(lambda: len(handled) >= 2)
+    assert handled == ["web.example"] * 2
+    assert rejected["source"] == 4
 
 
 async def test_recorded_requests_with_another_source_token_or_a_forged_header(make_nats, plane):

@@ -6,7 +6,7 @@ import pytest
 from source_trees import HEAD, said
 
 from subtrie import PermissionsError
-from subtrie.gencreds import rules, scan
+from subtrie.gencreds import EndpointUse, Service, rules, scan
 
 CALL = 'await {0}.request("GET", "https://stock.shop/items")'
 ONE = ["GET stock.shop:443/items"]
@@ -287,6 +287,20 @@ def test_events_and_hooks(only):
     assert "p.safe.417.*.payments_shop.*.POST.on-paid.*" in found.subscribe_allow
     assert "p.safe.417.orders_shop.orders_shop.*.POST.on-placed" in found.publish_allow
     assert found.sources["subscribe_allow", "p.safe.417.*.payments_shop.*.POST.on-paid.*"][1] == 5
+
+
+def test_the_event_of_another_host_gets_no_rule_if_a_program_states_it(only):
+    """The scan refuses it; ``rules`` does so too, with the host, and a place if there is one."""
+    for file, line in ((None, None), ("events.py", 7)):
+        event = EndpointUse("stock.shop", 417, "POST", "/on-placed", file, line)
+        service = Service("orders.shop", events=(event,))
+        with pytest.raises(PermissionsError, match=r"stock\.shop") as caught:
+            rules(service, "p1")
+        found = caught.value
+        assert (found.reason, found.line) == ("event-host", line)
+    own = EndpointUse("orders.shop", 417, "POST", "/on-placed")
+    granted = rules(Service("orders.shop", events=(own,)), "p1").publish_allow
+    assert "p1.safe.417.orders_shop.orders_shop.*.POST.on-placed" in granted
 
 
 @pytest.mark.requirement("S0-111")

@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import subtrie
-from subtrie import microbus
+from subtrie import AddressError, microbus
 
 
 @pytest.mark.parametrize(
@@ -386,3 +386,25 @@ def test_the_reference_offers_the_same_public_names_and_signatures():
         if facade is not reference:
             native = getattr(subtrie._subtrie, name)
             assert parameters(facade) == parameters(reference) == parameters(native), name
+
+
+@pytest.mark.parametrize(
+    "host", ["shop", "shop.example", "a-1.b-2.core", "0.0", "x--y.z", "-.-", "a.b.c.d.e.f"]
+)
+def test_the_token_of_the_host_of_a_service_is_that_of_the_legacy_form(engine, host):
+    """Each dot is an underscore, and nothing else changes; so it reads back as well."""
+    assert engine.check_identity_host(host) == host
+    assert engine.flatten_host(host) == host.replace(".", "_")
+    assert engine.unflatten_host(host.replace(".", "_")) == host
+
+
+def test_every_character_of_the_host_of_a_service_stays_in_its_token(engine):
+    for char in map(chr, range(33, 127)):
+        host = f"a{char}b.example"
+        try:
+            engine.check_identity_host(host)
+        except AddressError:
+            assert not char.islower()
+            assert char not in "-.0123456789"
+        else:
+            assert engine.flatten_host(host) == host.replace(".", "_")

@@ -133,6 +133,7 @@ TEXTS = st.text(st.sampled_from("ab_*>.@#:`|\\\\[]()!<&~ -/7\u202e\x1b"), min_si
 @example(["prod._.a_b", "prod._.c_d"])
 @example(["a.![p](https://evil.example/p.png)@team#1", "b`c"])
 @example(["a|b", "`"])
+@example(["@team", "a.@team.b"])
 @pytest.mark.requirement("T19")
 def test_a_subject_in_markdown_is_code_and_nothing_else(texts):
     """An underscore was written as ``&#95;``, which no terminal and no diff shows as one."""
@@ -143,6 +144,13 @@ def test_a_subject_in_markdown_is_code_and_nothing_else(texts):
     signs = set("&<|`[]()!@#~:\\\u202e\x1b")  # a text with one of these is written as HTML
     assert "&#95;" not in markdown or signs & set("".join(texts))
     assert "@" not in markdown
+
+
+def test_the_title_of_a_page_is_text(report):
+    named = replace(report, title="</title><script>a&b\u202e")
+    page = to_html(named)
+    (title,) = re.findall(r"<title>(.*?)</title>", page, re.S)
+    assert title == "&lt;/title&gt;&lt;script&gt;a&amp;b\\u202e"
 
 
 def test_prose_in_markdown_has_no_mention_and_keeps_words_with_underscores():

@@ -183,6 +183,25 @@ def test_which_errors_close_the_connection(text, name, closes):
 
 
 @pytest.mark.requirement("A64")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("'Stale Connection'", "STALE_CONNECTION"),
+        ("Stale Connection", "STALE_CONNECTION"),
+        ("Stale Connection'", "STALE_CONNECTION"),  # more after a known text is a detail
+        ("Stale Connection: 'x'", "STALE_CONNECTION"),
+        ("'Stale Connection", "UNKNOWN"),
+        ("'Stale Connection: more", "UNKNOWN"),
+        ("'Permissions Violation for Publish to \"it's'", "PERMISSIONS_PUBLISH"),
+        ("'", "UNKNOWN"),
+        ("''", "UNKNOWN"),
+        ("", "UNKNOWN"),
+    ],
+)
+def test_only_a_pair_of_quotes_is_taken_off_an_error(text, name):
+    assert ServerError.of(text) is ServerError[name]
+
+
 def test_every_documented_error_text_is_known():
     assert [error.name for error in ServerError if error.in_seed] == [
         "UNKNOWN_PROTOCOL_OPERATION", "AUTHORIZATION_VIOLATION", "AUTHORIZATION_TIMEOUT",

@@ -353,6 +353,30 @@ def test_an_unreachable_broker_and_a_port_in_use(tmp_path):
     assert [record.kind for record in capture.read(tmp_path)] == ["opened", "closed"]
 
 
+def test_leaving_the_tap_ends_open_connections(tmp_path):
+    """A client and a server that say nothing more do not hold it."""
+
+    async def main() -> tuple[bytes, bytes]:
+        served: asyncio.Queue[asyncio.StreamReader] = asyncio.Queue()
+        server = await asyncio.start_server(lambda r, w: served.put_nowait(r), "127.0.0.1", 0)
+        to = server.sockets[0].getsockname()[:2]
+        async with asyncio.timeout(2 * PATIENCE):
+            async with Tap(to=to, out=tmp_path) as tap:
+                reader, writer = await asyncio.open_connection("127.0.0.1", tap.port)
+                writer.write(b"PING\r\n")
+                there = await served.get()
+                assert await there.readexactly(6) == b"PING\r\n"
+            ends = await reader.read(), await there.read()
+            writer.close()
+            server.close()
+            return ends
+
+    assert asyncio.run(main()) == (b"", b"")
+    records = list(capture.read(tmp_path))
+    assert [each.kind for each in records] == ["opened", "c2s", "closed"]
+    assert json.loads(records[-1].data) == {"reason": "the tap was closed"}
+
+
 def test_importing_wire_does_not_import_asyncio():
     program = "import subtrie.wire, sys; print('asyncio' in sys.modules, subtrie.wire.Tap.__name__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

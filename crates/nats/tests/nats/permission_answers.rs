@@ -153,6 +153,26 @@ fn a_proof_names_one_rule_if_it_is_enough() {
 }
 
 #[test]
+fn a_proof_names_no_rule_that_the_others_make_needless() {
+    let minimal = ["a.*.>", "a.*"];
+    for right in [
+        &["a.*.*.>", "a.*.>", "a.*"][..],
+        &["a.*.*.*.>", "a.*.*.>", "a.*.>", "a.*"][..],
+        &["a.*.*.>", "a.*", "a.*.>"][..],
+    ] {
+        let claims = proof(rules(&["a.>"], &[]), rules(right, &[]), usize::MAX)
+            .unwrap()
+            .unwrap();
+        assert_eq!(claims.allow_claims[0].1, minimal);
+        let left = rules(&["a.>"], right);
+        let claims = proof(left, rules(&[">"], &["a.>"]), usize::MAX)
+            .unwrap()
+            .unwrap();
+        assert_eq!(claims.deny_claims[0].2, minimal);
+    }
+}
+
+#[test]
 fn a_proof_with_many_rules_names_the_one_that_covers() {
     let names: Vec<String> = (0..130).map(|number| format!("n{number}")).collect();
     let many: Vec<&str> = names.iter().map(String::as_str).collect();
