@@ -35,6 +35,7 @@ class AckTimer:
         acked: Returns whether the acknowledgement has arrived; it may arrive in another thread.
         expired: The function.
         transport: Tells whether the connection is lost, and pings the broker.
+        due: When the acknowledgement was due, if that has passed; 0 begins the time now.
     """
 
     __slots__ = (
@@ -55,11 +56,18 @@ class AckTimer:
         acked: Callable[[], bool],
         expired: Callable[[], None],
         transport: Transport,
+        *,
+        due: float = 0.0,
     ) -> None:
         self._loop, self._timeout, self._transport = loop, timeout, transport
         self._acked, self._expired = acked, expired
         self._check_task: asyncio.Task[None] | None = None
-        self._arm()
+        self._handle: asyncio.TimerHandle | None = None
+        if due:
+            self._due = due
+            self._on_due()
+        else:
+            self._arm()
 
     def _arm(self) -> None:
         self._due = self._loop.time() + self._timeout
@@ -89,6 +97,7 @@ class AckTimer:
 
     def stop(self) -> None:
         """Cancel the timer."""
-        self._handle.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
         if self._check_task is not None:
             self._check_task.cancel()

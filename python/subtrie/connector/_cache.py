@@ -13,7 +13,7 @@ from .._core.errors import refusal
 from .._core.ports import CONTROL
 from ._client import RequestClient
 from ._message import Response
-from ._peer_cache import MAX_AGE, PeerCache
+from ._peer_cache import KEEPS_FOR, PeerCache
 from ._runtime import Runtime
 
 
@@ -49,7 +49,7 @@ class DistributedCache:
                 value = None
         else:
             hit = "remote"
-            age = f"{MAX_AGE:.0f}s"
+            age = f"{KEEPS_FOR:.0f}s"
             told = await self._all("GET", {"do": "load", "bump": "true", "key": key, "ttl": age})
             values = {each.body for each in told if each.status == 200}
             value = values.pop() if len(values) == 1 else None

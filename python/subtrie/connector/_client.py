@@ -38,6 +38,7 @@ from ._headers import Headers, HeaderValues
 from ._json import json_bytes
 from ._limits import check_head
 from ._message import Response
+from ._overdue import OverdueRequests
 from ._request_fragments import publish_request
 from ._responses import MAX_BODIES, ResponseReceiver, ResponseStream
 from ._routing import KnownResponders, NearestReplicas
@@ -76,6 +77,7 @@ class RequestClient:
         self.responses = ResponseReceiver(runtime, transport)
         self._unwaited = 0  # answers since other tasks had their turn
         self._targets: engine.RequestTargets | None = None  # while it can send
+        self._overdue: OverdueRequests | None = None
 
     @property
     def host(self) -> str:
@@ -88,11 +90,14 @@ class RequestClient:
         self.nearest = NearestReplicas(runtime.locality) if runtime.locality else None
         self._targets = engine.RequestTargets(plane=runtime.plane, source=runtime.host)
         self.responses.open()
+        self._overdue = OverdueRequests(self.responses.waiting, self._transport)
         self._uses.open()
 
     def close(self) -> None:
         """Fail every pending request: the connector shuts down."""
         self.responses.close()
+        if self._overdue is not None:
+            self._overdue.close()
 
     # --- requests
 
@@ -386,8 +391,11 @@ class RequestClient:
             call.message_id = self._identify(request)
             self.responses.waiting[call.message_id] = call
             limit = ack_limit(request, runtime, transport)
-            timer = AckTimer(loop, limit, call.is_acked, call.on_ack_timeout, transport)
-            call.stop_ack_timer = timer.stop
+            if self._overdue is not None and loop is runtime.loop:
+                self._overdue.watch(call, limit)
+            else:
+                timer = AckTimer(loop, limit, call.is_acked, call.on_ack_timeout, transport)
+                call.stop_ack_timer = timer.stop
             publish_request(request, call, self._runtime, self._transport)
             if call.done:  # it could not be sent
                 self._end(call)

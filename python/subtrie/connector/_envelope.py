@@ -249,32 +249,15 @@ class PendingRequest:
         expects: The host that must respond; empty for any.
         message_id: The id by which its response is known; empty if it stays in this process.
         stop_ack_timer: Stops the timer of the acknowledgement, unless None.
+        ack_due: When its acknowledgement is due, if the timer of all requests watches it; else 0.
     """
 
     __slots__ = (
-        "_begins",
-        "_closed",
-        "_deadline",
-        "_future",
-        "_handler",
-        "_handling",
-        "_metrics",
-        "_passed",
-        "_timeout",
-        "_timers",
-        "acked",
-        "began",
-        "error",
-        "expects",
-        "expires",
-        "loop",
-        "message_id",
-        "on_ack",
-        "response",
-        "sent",
-        "stop_ack_timer",
+        "_begins", "_closed", "_deadline", "_future", "_handler", "_handling", "_metrics",
+        "_passed", "_timeout", "_timers", "ack_due", "acked", "began", "error", "expects",
+        "expires", "loop", "message_id", "on_ack", "response", "sent", "stop_ack_timer",
         "subject",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -297,7 +280,7 @@ class PendingRequest:
         self.stop_ack_timer: Callable[[], None] | None = None
         self._timeout: Timeout | None = None
         self._handler: asyncio.Task[None] | None = None
-        self._deadline = 0.0
+        self._deadline = self.ack_due = 0.0
         self._begins = self._handling = self._passed = self._closed = False
 
     @property
@@ -318,6 +301,8 @@ class PendingRequest:
     def _wait(self) -> asyncio.Future[None]:
         """Start the timer and return a future that is done when the request is complete."""
         future = self._future = self.loop.create_future()
+        if self.ack_due:
+            return future
         when = self._deadline if self._handling else self.expires
         self._timeout = self._timers.at(when, self._on_time)
         return future

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core import control_headers
 from ._errors import HTTPError
-from ._headers import Headers
+from ._headers import Headers, HeaderValues
 from ._json import json_value
 from ._url import parse_query
 
@@ -34,6 +34,11 @@ class _WithHeaders:
     @headers.setter
     def headers(self, headers: Headers) -> None:
         self._headers = headers
+
+    def header_lists(self) -> HeaderValues:
+        """Return the values to be sent by name; a message that waits for its answer keeps none."""
+        headers = self._headers
+        return self._written_headers().lists if headers is None else headers.lists
 
     def _written_headers(self) -> Headers:
         return Headers()

@@ -25,7 +25,7 @@ from ._runtime import Runtime
 logger = logging.getLogger("subtrie.connector")
 
 _CAPACITY = 32 << 20  # bytes
-MAX_AGE = 3600.0  # seconds for which a value stays after it was used last
+KEEPS_FOR = 3600.0  # seconds for which a value stays after it was used last
 
 
 class PeerCache:
@@ -122,7 +122,7 @@ class PeerCache:
             used: Whether this counts as a use, so that it stays longer.
         """
         value, now = self._held.get(key), time.monotonic()
-        if value is None or now - self._used[key] >= MAX_AGE:
+        if value is None or now - self._used[key] >= KEEPS_FOR:
             self.drop(key)
             return None
         if used:

@@ -17,7 +17,7 @@ _PLACE = 126  # of the 99th percentile among them, in order
 _TIMES = 3
 _LONGEST = 1.0  # seconds
 _QUICK = 0.1 / _TIMES  # seconds: three times that is the least that Go waits on a broker
-_REMEMBERED = 3.0  # seconds after a slow acknowledgement; longer delays every 404 that follows
+_SLOW_SPELL = 3.0  # seconds after a slow acknowledgement; longer delays every 404 that follows
 _EVERY = 16  # acknowledgements between two looks at the percentile
 
 
@@ -69,6 +69,6 @@ class AckTimes:
         Args:
             least: What Go would wait, in seconds.
         """
-        if self._slow <= least or self._clock() - self._slow_at > _REMEMBERED:
+        if self._slow <= least or self._clock() - self._slow_at > _SLOW_SPELL:
             return least
         return min(self._slow, _LONGEST)
