@@ -5,26 +5,31 @@ past the previous one, with a gap of more than one second, and has its own conne
 windows that are open at the end of a repetition close there, no two repetitions compete for a
 delivery line, and the counts are multiples of those of one repetition, which is checked.
 
-    python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g] [--here]
+    python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g] [--here] [--threads PAIRS]
 
 ``--here`` audits in this process, without Spark. Its log has the connections of one repetition: the
-others have their messages only.
+others have their messages only. ``--threads`` compares one thread with two, each audit in a process
+of its own, in turn; with the right to it, these have the priority of real time, as another process
+on one of two cores hides what the second thread gains.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 CAPTURE = Path(__file__).parents[1] / "examples" / "captures" / "go_app" / "trace.log"
 RECORDS = Path(__file__).parent / "records"
@@ -124,7 +129,12 @@ def main() -> None:
     options.add_argument("--heap", default="1g")
     options.add_argument("--log", type=Path, help="keep the log here, and use it when it is there")
     options.add_argument("--here", action="store_true", help="audit in this process")
+    options.add_argument("--threads", type=int, metavar="PAIRS", help="compare one with two")
+    options.add_argument("--once", type=int, metavar="THREADS", help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.once:
+        print(json.dumps(run_on(given.once, given.log)))
+        return
 
     with tempfile.TemporaryDirectory() as scratch:
         log = given.log or Path(scratch) / "trace.log"
@@ -134,10 +144,15 @@ def main() -> None:
                 str(write_log(log, given.mib * 1024 * 1024, connections_stay=given.here))
             )
         turns = int(turns_file.read_text())
-        record = run_here(log) if given.here else run(log, turns, given.heap)
+        if given.threads:
+            name, record = "threads", run_in_turn(log, given.threads)
+        elif given.here:
+            name, record = "here", run_here(log)
+        else:
+            name, record = "scale", run(log, turns, given.heap)
     RECORDS.mkdir(exist_ok=True)
     now = datetime.now(UTC)
-    path = RECORDS / f"audit-{'here' if given.here else 'scale'}-{now:%Y-%m-%d}.json"
+    path = RECORDS / f"audit-{name}-{now:%Y-%m-%d}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
 
@@ -168,6 +183,59 @@ def run_here(log: Path) -> dict:
                                  - before.ru_stime, 1),
             "peak_mib": used.ru_maxrss // 1024,
         }  # fmt: skip
+
+
+def run_in_turn(log: Path, pairs: int) -> dict:
+    """Run audits with one thread and with two, in turn, and return the medians."""
+    command = [sys.executable, __file__, "--log", str(log), "--once"]
+    found: dict[str, list[dict]] = {"1": [], "2": []}
+    for _ in range(pairs):
+        for threads, runs in found.items():
+            done = subprocess.run(
+                [*command, threads], check=True, stdout=subprocess.PIPE, text=True
+            )
+            runs.append(json.loads(done.stdout))
+    medians = {
+        threads: {name: round(median(run[name] for run in runs), 3) for name in runs[0]}
+        for threads, runs in found.items()
+    }
+    one, two = medians["1"], medians["2"]
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {platform.python_version()}",
+        "load_average": round(os.getloadavg()[1], 1),
+        "log_mib": round(log.stat().st_size / 2**20),
+        "pairs": pairs,
+        "medians": medians,
+        "seconds": {name: [run["seconds"] for run in runs] for name, runs in found.items()},
+        "one_to_two": round(one["seconds"] / two["seconds"], 2),
+        "divider_share": round(one["divider_cpu_seconds"] / one["cpu_seconds"], 3),
+    }
+
+
+def run_on(threads: int, log: Path) -> dict[str, float]:
+    """Audit a log on some cores; return the times, and the CPU time of a pass of the divider."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    import pyarrow as pa
+
+    from subtrie.audit import audit
+    from subtrie.audit._readers.log_reader import divide, whole_logs
+
+    pa.set_cpu_count(threads)
+    began, used = time.perf_counter(), time.process_time()
+    with audit([str(log)]):
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
+    used = time.process_time()
+    for _ in divide(whole_logs([str(log)])[0]):
+        pass
+    return {
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(cpu_seconds, 2),
+        "divider_cpu_seconds": round(time.process_time() - used, 2),
+    }
 
 
 def run(log: Path, turns: int, heap: str) -> dict:

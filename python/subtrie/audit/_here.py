@@ -108,7 +108,10 @@ def audit(
         held = HeldPartial(memory, file)
         step("reading lines")
         digest = _read(logs, split_bytes, reading, held, progress)
-        whole = context_of(held.head, planes, questions, reading.window)
+        with ThreadPoolExecutor(1) as aside:
+            divided = aside.submit(held.divide)
+            whole = context_of(held.head, planes, questions, reading.window)
+            divided.result()
         step("writing tables", whole.context.lines)
 
         def describe(counts: Mapping[str, int]) -> dict[str, Any]:
@@ -342,6 +345,8 @@ class HeldPartial:
         self._memory, self._file, self._held = memory, file, Partial()
         #: Kind, bucket, number of rows and place of what is in the file.
         self._spilled: list[tuple[str, int, int, _Place]] = []
+        #: The same, in memory: its rows in place of where they are.
+        self._pieces: list[tuple[str, int, int, Any]] = []
 
     def add(self, partial: Partial) -> None:
         """Add a partial.
@@ -366,20 +371,28 @@ class HeldPartial:
                           for kind, bucket, count, data in rows]  # fmt: skip
         self._held = Partial()
 
-    def buckets(self) -> Iterator[Partial]:
-        """Take the partials of some buckets at a time."""
-        if not self._spilled and self._held.summed + self._held.held <= TOGETHER:
-            yield self._held
-            return
+    def divide(self) -> None:
+        """Divide what is held into buckets, if ``buckets`` takes more than one; add no more."""
         if self._spilled:
             self._spill()
-            pieces: Iterable[tuple[str, int, int, Any]] = (
+        elif self._held.summed + self._held.held > TOGETHER:
+            self._pieces = sorted(rows_in([self._held.to_rows()]), key=itemgetter(1))
+            self._held = Partial()
+
+    def buckets(self) -> Iterator[Partial]:
+        """Take the partials of some buckets at a time."""
+        self.divide()
+        if self._spilled:
+            spilled = sorted(self._spilled, key=itemgetter(1))
+            self._spilled = []
+            yield from by_buckets(
                 (kind, bucket, count, self._file.read(place))
-                for kind, bucket, count, place in sorted(self._spilled, key=itemgetter(1))
+                for kind, bucket, count, place in spilled
             )
+        elif self._pieces:
+            yield from by_buckets(self._pieces)
         else:
-            pieces = sorted(rows_in([self._held.to_rows()]), key=itemgetter(1))
-        yield from by_buckets(pieces)
+            yield self._held
 
 
 class HeldRows:

@@ -33,7 +33,7 @@ _opening = threading.Lock()
 BLOCK = 65_536
 
 #: Names and contents of the files of an index.
-Files = tuple[tuple[str, bytes], ...]
+Files = tuple[tuple[str, bytes | memoryview], ...]
 
 
 class PatternIndex:
@@ -201,9 +201,10 @@ def index_files(subscriptions: pa.Table) -> tuple[Files, pa.Table]:
     trie, accepted = _indexed(pc.unique(subscriptions["pattern"]).to_pylist())
     patterns = pattern_table(accepted)
     texts = patterns["pattern"].combine_chunks()
-    subscriptions = subscriptions.filter(pc.is_in(subscriptions["pattern"], value_set=texts))
     numbers = pc.index_in(subscriptions["pattern"], value_set=texts)
     subscriptions = subscriptions.append_column("number", numbers)
+    if numbers.null_count:
+        subscriptions = subscriptions.filter(pc.is_valid(numbers))
     keys = ["server", "number", "queue"]
     groups = subscriptions.select(keys).group_by(keys, use_threads=False).aggregate([])
     return _files(trie, patterns, subscriptions, groups), subscriptions
@@ -325,14 +326,13 @@ def _indexed(patterns: Sequence[str]) -> tuple[Any, list[str]]:
     return trie, accepted
 
 
-def _file_bytes(table: pa.Table) -> bytes:
+def _file_bytes(table: pa.Table) -> memoryview:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return memoryview(sink.getvalue())
 
 
 def route_of(pattern: str) -> str | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _sent: dict[str, set[str]] = {}
 
 
-def send_file(spark: SparkSession, name: str, data: bytes) -> None:
+def send_file(spark: SparkSession, name: str, data: bytes | memoryview) -> None:
     """Send a file to the workers of a session, classic or of Spark Connect."""
     sent = _sent.setdefault(session_key(spark), set())
     if name in sent:
