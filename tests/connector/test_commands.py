@@ -316,3 +316,14 @@ def test_a_handler_is_not_a_connector(run):
         "'service:level' is a handler, not a connector: the connectors of the module are shop, "
         "stock"
     ) in program.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "module"),
+    [("service.py", "service"), ("shop/orders.py", "shop.orders"), ("./service.py", "service")],
+)
+def test_a_file_is_told_its_module(run, given, module):
+    """L25: ``run service.py`` ran the file, and then missed a module ``service.py``."""
+    program = run(f"{given}:shop")
+    assert program.process.wait(60) == 2
+    assert f"{given!r} is a file; give its module: {module}" in program.log.read_text()

@@ -28,6 +28,9 @@ def imported(name: str) -> ModuleType:
         click.UsageError: The name is not valid, or there is no such module.
         SystemExit: The module itself fails (1); its error is printed.
     """
+    if name.endswith(".py"):  # before an import, which would run the file
+        module = ".".join(Path(name).with_suffix("").parts).lstrip("./")
+        raise click.UsageError(f"{name!r} is a file; give its module: {module}")
     if not all(part.isidentifier() for part in name.split(".")):
         raise click.UsageError(f"{name!r} is not a valid module name")
     with told():
