@@ -20,6 +20,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from patience import PATIENCE, wait_until
 
+from .nats_server import NatsServer
+
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = ROOT / "examples" / "front"
 
@@ -31,17 +33,28 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def front(broker, tmp_path_factory) -> Iterator[dict[str, str]]:
-    """Run the service and the ingress; the addresses of it, and of one for pages elsewhere."""
+def front(tmp_path_factory) -> Iterator[dict[str, str]]:
+    """Run the service and the ingress; the addresses of it, and of one for pages elsewhere.
+
+    Each has the creds that gencreds derives from its source, and may do nothing else.
+    """
     folder = tmp_path_factory.mktemp("front")
     ports = {"own": free_port(), "other": free_port()}
     keep = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    keep |= {"MICROBUS_NATS": broker.url, "MICROBUS_PLANE": "front", "PYTHONPATH": str(FRONT)}
+    gencreds = ["gencreds", str(FRONT), "--plane", "front", "--try", str(folder)]
+    made = [sys.executable, "-m", "subtrie.cli", *gencreds]
+    subprocess.run(made, env=keep, check=True, capture_output=True)
+    server = NatsServer(folder / "broker")
+    config = (folder / "nats.conf").read_text()
+    config = config.replace("127.0.0.1:4222", f"127.0.0.1:{server.port}")
+    (folder / "broker" / "nats.conf").write_text(config)
+    server.start()
+    keep |= {"MICROBUS_NATS": server.url, "MICROBUS_PLANE": "front", "PYTHONPATH": str(FRONT)}
     keep["ORIGINS"] = f"http://127.0.0.1:{ports['other']}"
     commands = [["-m", "subtrie.cli", "run", "guests"]]
     for port in ports.values():
-        server = ["-m", "uvicorn", "web:app", "--host", "127.0.0.1", "--port", str(port)]
-        commands.append(server)
+        command = ["-m", "uvicorn", "web:app", "--host", "127.0.0.1", "--port", str(port)]
+        commands.append(command)
     programs = []
     for number, command in enumerate(commands):
         with (folder / f"{number}.log").open("wb") as log:
@@ -68,6 +81,7 @@ def front(broker, tmp_path_factory) -> Iterator[dict[str, str]]:
             if program.poll() is None:
                 program.kill()
                 program.wait()
+        server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +131,7 @@ def test_a_browser_uses_a_service_through_the_ingress(front, chromium):
     wait_for(chromium, "document.querySelector('#seen')?.textContent === 'Welcome back'")
     assert chromium.current_url == f"{front['own']}/"
 
-    # More than one message of the broker, of which none may have more than 192 KiB.
+    # More than one message of the broker, of which none has more than 1 MiB.
     size = 3_000_000
     assert run(chromium, f"""
         const body = new Uint8Array({size});
