@@ -4,9 +4,9 @@
 
 Callers and services are processes of their own. With ``SUBTRIE_INTEROP_PEER`` that program calls
 and serves too, in all four combinations (it needs the verb ``load``: ``load --nats URL --plane P
---host H URL IN_FLIGHT SECONDS`` prints one line of JSON like ``load`` here). The combinations are
-measured in turns, and the best rate and the least CPU of the rounds count; errors are added up.
-Every request is counted: each has one outcome.
+--host H URL IN_FLIGHT SECONDS`` prints one line of JSON like ``load`` here, with its CPU seconds).
+The combinations are measured in turns, and the best rate and the least CPU of the rounds count;
+errors are added up. Every request is counted: each has one outcome.
 Acknowledgements are timed at the connection of the caller, while threads of the service compute
 also with the interpreter's own switch interval (``SUBTRIE_KEEP_SWITCH_INTERVAL``).
 """
@@ -241,6 +241,7 @@ def in_flight(
                     "other_errors": found["other"],
                     "p99_ms": round(found["p99"] * 1000, 1),
                     "service_us_a_request": round(cpu / found["sent"] * 1e6, 1),
+                    "caller_us_a_request": round(found["cpu"] / found["sent"] * 1e6, 1),
                 }
                 name = f"{caller} to {service}, {number}"
                 rows[name] = {
@@ -257,6 +258,7 @@ _ROUNDS: dict[str, Callable[[tuple[float, float]], float]] = {
     "answered_per_second": max,
     "p99_ms": min,
     "service_us_a_request": min,
+    "caller_us_a_request": min,
 }
 
 
@@ -320,6 +322,12 @@ def missed(record: dict[str, Any]) -> list[str]:
             ratio = ours / theirs
             found.append(
                 f"service CPU, {number} in flight: {ratio:.2f} of the peer's (wanted: 1.3)"
+            )
+        ours, theirs = (value(c, "peer", number, "caller_us_a_request") for c in ("Python", "peer"))
+        if ours and theirs and ours > 1.25 * theirs:
+            ratio = ours / theirs
+            found.append(
+                f"caller CPU, {number} in flight: {ratio:.2f} of the peer's (wanted: 1.25)"
             )
         ours, theirs = (value("peer", s, number, "answered_per_second") for s in ("Python", "peer"))
         if ours is not None and theirs and ours < 0.8 * theirs:

@@ -33,7 +33,7 @@ _METHODS = frozenset(
 def write_request(request: Request) -> bytes:
     """Return the bytes of a request."""
     return engine.write_http_request(
-        request.method, request.url, request.header_lists(), request.body
+        request.method, request.url, request._header_lists(), request.body
     )
 
 
@@ -41,7 +41,7 @@ def write_response(response: Response) -> bytes:
     """Return the bytes of a response."""
     status = response.status
     return engine.write_http_response(
-        status, _phrase(status), response.header_lists(), response.body
+        status, _phrase(status), response._header_lists(), response.body
     )
 
 

@@ -35,7 +35,7 @@ class _WithHeaders:
     def headers(self, headers: Headers) -> None:
         self._headers = headers
 
-    def header_lists(self) -> HeaderValues:
+    def _header_lists(self) -> HeaderValues:
         """Return the values to be sent by name; a message that waits for its answer keeps none."""
         headers = self._headers
         return self._written_headers().lists if headers is None else headers.lists
