@@ -3,7 +3,7 @@
 use crate::number::to_u32;
 
 /// An address in a slab: the number of a page, and in the lowest 12 bits the word within it.
-pub(crate) trait Address: Copy {
+pub(crate) trait SlabAddress: Copy {
     /// Wraps the number that the slab gave.
     fn from_raw(raw: u32) -> Self;
     /// The number that the slab gave.
@@ -20,7 +20,7 @@ impl BlockAddr {
     pub const NONE: Self = Self(u32::MAX);
 }
 
-impl Address for BlockAddr {
+impl SlabAddress for BlockAddr {
     fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
@@ -35,7 +35,7 @@ impl Address for BlockAddr {
 #[repr(transparent)]
 pub(crate) struct LeafAddr(pub u32);
 
-impl Address for LeafAddr {
+impl SlabAddress for LeafAddr {
     fn from_raw(raw: u32) -> Self {
         Self(raw)
     }

@@ -129,9 +129,9 @@ impl LookupTarget<'_> {
 
 /// Explains many subjects: the patterns are prepared once, and each explanation is then cheap
 /// however many patterns are near.
-pub struct Explainer<'a>(Kind<'a>);
+pub struct Explainer<'a>(PreparedTarget<'a>);
 
-enum Kind<'a> {
+enum PreparedTarget<'a> {
     Index(Prepared<'a, Index>),
     Image(Prepared<'a, Image<'a>>),
 }
@@ -143,8 +143,8 @@ impl<'a> LookupTarget<'a> {
     #[must_use]
     pub fn explainer(self) -> Explainer<'a> {
         Explainer(match self {
-            Self::Index(index) => Kind::Index(Prepared::new(index)),
-            Self::Image(image) => Kind::Image(Prepared::new(image)),
+            Self::Index(index) => PreparedTarget::Index(Prepared::new(index)),
+            Self::Image(image) => PreparedTarget::Image(Prepared::new(image)),
         })
     }
 }
@@ -165,8 +165,8 @@ impl Explainer<'_> {
         scratch: &mut Scratch,
     ) -> Result<Explanation, Error> {
         match &self.0 {
-            Kind::Index(prepared) => prepared.explain(subject, limit, scratch),
-            Kind::Image(prepared) => prepared.explain(subject, limit, scratch),
+            PreparedTarget::Index(prepared) => prepared.explain(subject, limit, scratch),
+            PreparedTarget::Image(prepared) => prepared.explain(subject, limit, scratch),
         }
     }
 }

@@ -143,7 +143,7 @@ impl RowBuilder {
     ) -> Result<(), ArrowError> {
         self.append_codes(kind, None);
         self.append_path(None);
-        let reason = reason.map(Name::Text);
+        let reason = reason.map(ColumnName::Text);
         self.append_names([None, None, None, None, None, None, reason])
     }
 
@@ -153,12 +153,12 @@ impl RowBuilder {
                 self.append_codes(Some(REQUEST), Some(i32::from(request.port)));
                 self.append_path(Some(request.path));
                 self.append_names([
-                    Some(Name::Text(request.plane)),
-                    Some(Name::Text(request.trust.name())),
-                    Some(Name::Host(request.source)),
-                    Some(Name::Host(request.host)),
-                    Some(Name::Text(request.slot)),
-                    Some(Name::Text(request.method)),
+                    Some(ColumnName::Text(request.plane)),
+                    Some(ColumnName::Text(request.trust.name())),
+                    Some(ColumnName::Host(request.source)),
+                    Some(ColumnName::Host(request.host)),
+                    Some(ColumnName::Text(request.slot)),
+                    Some(ColumnName::Text(request.method)),
                     None,
                 ])
             }
@@ -166,11 +166,11 @@ impl RowBuilder {
                 self.append_codes(Some(REPLY), None);
                 self.append_path(None);
                 self.append_names([
-                    Some(Name::Text(reply.plane)),
-                    Some(Name::Text("reply")),
-                    Some(Name::Host(reply.source)),
-                    Some(Name::Host(reply.host)),
-                    Some(Name::Text(reply.id)),
+                    Some(ColumnName::Text(reply.plane)),
+                    Some(ColumnName::Text("reply")),
+                    Some(ColumnName::Host(reply.source)),
+                    Some(ColumnName::Host(reply.host)),
+                    Some(ColumnName::Text(reply.id)),
                     None,
                     None,
                 ])
@@ -200,7 +200,10 @@ impl RowBuilder {
         column.append_value(&self.path_buffer);
     }
 
-    fn append_names(&mut self, row: [Option<Name<'_>>; NAMES.len()]) -> Result<(), ArrowError> {
+    fn append_names(
+        &mut self,
+        row: [Option<ColumnName<'_>>; NAMES.len()],
+    ) -> Result<(), ArrowError> {
         for (column, name) in self.names.iter_mut().zip(row) {
             if let Some(column) = column {
                 column.append(name)?;
@@ -242,7 +245,7 @@ fn finished(mut column: impl ArrayBuilder) -> ArrayRef {
 
 /// A value of a dictionary-encoded column.
 #[derive(Clone, Copy)]
-enum Name<'a> {
+enum ColumnName<'a> {
     Text(&'a str),
     /// A host, which is decoded when its token is new: equal hosts have equal tokens.
     Host(HostToken<'a>),
@@ -258,20 +261,20 @@ struct NameColumn {
 }
 
 impl NameColumn {
-    fn append(&mut self, name: Option<Name<'_>>) -> Result<(), ArrowError> {
+    fn append(&mut self, name: Option<ColumnName<'_>>) -> Result<(), ArrowError> {
         let Some(name) = name else {
             self.keys.push(None);
             return Ok(());
         };
         let token = match name {
-            Name::Text(text) => text,
-            Name::Host(host) => host.token(),
+            ColumnName::Text(text) => text,
+            ColumnName::Host(host) => host.token(),
         };
         let number = self.last.number(&mut self.tokens, Some(token.as_bytes()))?;
         if self.tokens.count() > self.values.len() {
             let value = match name {
-                Name::Text(text) => Cow::Borrowed(text),
-                Name::Host(host) => host.text(),
+                ColumnName::Text(text) => Cow::Borrowed(text),
+                ColumnName::Host(host) => host.text(),
             };
             self.values.push(value.into_owned());
         }

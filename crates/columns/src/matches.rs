@@ -121,7 +121,7 @@ pub fn match_columns<S: LookupSource>(
     columns: &[Column],
     threads: usize,
 ) -> Result<ColumnMatches, BatchError<S::Refused>> {
-    let mut rows = RowBuilder::default();
+    let mut rows = MatchRows::default();
     for column in columns {
         let matches = match_values(source, column, threads)?;
         if matches.ranges.iter().any(|range| range.too_large) {
@@ -202,13 +202,13 @@ fn match_range<S: LookupSource>(
 
 /// The result as it grows, row by row.
 #[derive(Default)]
-struct RowBuilder {
+struct MatchRows {
     ids: Vec<i32>,
     ends: Vec<usize>,
     valid: Vec<bool>,
 }
 
-impl RowBuilder {
+impl MatchRows {
     fn add(
         &mut self,
         column: &Column,

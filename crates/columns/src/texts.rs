@@ -17,7 +17,7 @@ pub const NULL: u32 = u32::MAX;
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
-    table: HashTable<Slot>,
+    table: HashTable<TextSlot>,
     hasher: RandomState,
     /// The largest number of texts.
     limit: u32,
@@ -25,7 +25,7 @@ pub struct Texts {
 
 /// The number of a text and a half of its hash, so that neither a search nor a larger table reads
 /// other texts.
-struct Slot {
+struct TextSlot {
     hash: u32,
     number: u32,
 }
@@ -63,7 +63,7 @@ impl Texts {
         };
         let hash = (self.hasher.hash_one(text) >> 32) as u32;
         let (texts, ends) = (&self.text, &self.ends);
-        let equal = |slot: &Slot| slot.hash == hash && slice(texts, ends, slot.number) == text;
+        let equal = |slot: &TextSlot| slot.hash == hash && slice(texts, ends, slot.number) == text;
         match self
             .table
             .entry(spread(hash), equal, |slot| spread(slot.hash))
@@ -75,7 +75,7 @@ impl Texts {
                     let message = format!("at most {} distinct texts have numbers", self.limit);
                     ArrowError::InvalidArgumentError(message)
                 })?;
-                place.insert(Slot { hash, number });
+                place.insert(TextSlot { hash, number });
                 self.text.push_str(text);
                 self.ends.push(self.text.len());
                 Ok(number)

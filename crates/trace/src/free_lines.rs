@@ -18,7 +18,7 @@ pub struct FreeLines<K> {
     receivers: Receivers<K>,
     /// Position and receiver of each line, by position. With an index, some may have been taken.
     lines: VecDeque<(u64, usize)>,
-    index: Option<Index>,
+    index: Option<LineIndex>,
     /// The number of calls of `serve`.
     servings: u64,
     /// The work so far: lines and receivers that were read, levels of trees.
@@ -27,7 +27,7 @@ pub struct FreeLines<K> {
 
 /// The free lines in two orders.
 #[derive(Default)]
-struct Index {
+struct LineIndex {
     /// Receiver and position of each line.
     all: BTreeSet<(usize, u64)>,
     /// Position and receiver of the last line of each receiver.
@@ -95,7 +95,7 @@ impl<K: Eq + Hash> FreeLines<K> {
             ..
         } = self;
         let index = index.get_or_insert_with(|| {
-            let mut index = Index::default();
+            let mut index = LineIndex::default();
             for &(position, receiver) in &*lines {
                 *steps += index.add(receiver, position);
             }
@@ -177,7 +177,7 @@ impl<K: Eq + Hash> FreeLines<K> {
     }
 }
 
-impl Index {
+impl LineIndex {
     /// Add a line, which is later than the others of its receiver; return the work.
     fn add(&mut self, receiver: usize, position: u64) -> u64 {
         if let Some(last) = self.last_of(receiver) {

@@ -49,11 +49,11 @@ pub struct Operation<'a> {
 }
 
 /// The words of a line; those of an operation of a client need no allocation.
-pub type Words<'a> = SmallVec<[&'a [u8]; 6]>;
+pub type OperationWords<'a> = SmallVec<[&'a [u8]; 6]>;
 
 /// Split the text between the brackets at spaces and tabs.
-pub fn words(text: &[u8]) -> Words<'_> {
-    let mut found = Words::new();
+pub fn words(text: &[u8]) -> OperationWords<'_> {
+    let mut found = OperationWords::new();
     let mut start = 0;
     for end in memchr2_iter(b' ', b'\t', text).chain([text.len()]) {
         if end > start {

@@ -12,13 +12,13 @@ pub struct Skim {
     latest: i64,
     /// Whether a line had no time: its windows have no limit.
     timeless: bool,
-    phase: Phase,
+    phase: SkimPhase,
     /// The second of the lines passed over last.
     second: [u8; SECOND],
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum SkimPhase {
     /// All lines were read.
     #[default]
     Complete,
@@ -33,7 +33,7 @@ enum Phase {
 impl Skim {
     /// Whether only the lines of subscriptions are read in full.
     pub fn is_on(&self) -> bool {
-        self.phase == Phase::On
+        self.phase == SkimPhase::On
     }
 
     /// Note the time of a line; return whether all windows that are not known have ended before it.
@@ -44,16 +44,16 @@ impl Skim {
         };
         self.first.get_or_insert(time);
         self.latest = self.latest.max(time);
-        let settled = matches!(self.phase, Phase::Until(limit) if time > limit);
+        let settled = matches!(self.phase, SkimPhase::Until(limit) if time > limit);
         if settled {
-            self.phase = Phase::Settled;
+            self.phase = SkimPhase::Settled;
         }
         settled
     }
 
     /// Note a payload whose window is not known, at a time.
     pub fn extend(&mut self, time: i64) {
-        if let Phase::Until(limit) = &mut self.phase {
+        if let SkimPhase::Until(limit) = &mut self.phase {
             *limit = (*limit).max(time.saturating_add(WINDOW));
         }
     }
@@ -66,7 +66,7 @@ impl Skim {
 
     /// Read only the lines of subscriptions in full from now on, with the limits of the open windows.
     pub fn begin(&mut self, limits: impl Iterator<Item = Option<i64>>) {
-        self.phase = Phase::On;
+        self.phase = SkimPhase::On;
         // Windows of a saved state may be later than any line that this reader has seen.
         for limit in limits {
             match limit {
@@ -79,7 +79,7 @@ impl Skim {
     /// Read all lines from now on.
     pub fn end(&mut self) {
         if self.is_on() {
-            self.phase = Phase::Until(self.latest.saturating_add(WINDOW));
+            self.phase = SkimPhase::Until(self.latest.saturating_add(WINDOW));
         }
     }
 
@@ -87,9 +87,9 @@ impl Skim {
     /// doubt.
     pub fn is_settled(&self) -> bool {
         match self.phase {
-            Phase::Complete => true,
-            Phase::On | Phase::Until(_) => false,
-            Phase::Settled => !self.timeless,
+            SkimPhase::Complete => true,
+            SkimPhase::On | SkimPhase::Until(_) => false,
+            SkimPhase::Settled => !self.timeless,
         }
     }
 

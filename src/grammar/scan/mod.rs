@@ -208,7 +208,7 @@ fn scan_with<const PATTERN: bool, const SERVER: bool, K: Kernel, S: DotSink + ?S
     text: &[u8],
     sink: &mut S,
 ) -> Scan {
-    let mut state = State {
+    let mut state = ScanState {
         // A dot at the start follows an empty token, as a dot behind a dot does.
         before: 1,
         count: 0,
@@ -235,7 +235,7 @@ fn scan_with<const PATTERN: bool, const SERVER: bool, K: Kernel, S: DotSink + ?S
     }
 }
 
-struct State {
+struct ScanState {
     /// 1 if a token must begin with the next byte.
     before: u64,
     count: usize,
@@ -245,7 +245,7 @@ struct State {
     high: u64,
 }
 
-impl State {
+impl ScanState {
     /// Adds the masks of the bytes at `base`.
     #[inline(always)]
     fn add<const PATTERN: bool, K: Kernel, S: DotSink + ?Sized>(

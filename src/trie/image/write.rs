@@ -19,7 +19,7 @@ use crate::trie::storage::to_u32;
 use crate::trie::words::load;
 
 /// The position of each pattern of an index in its image.
-type Addresses = HashMap<BlockAddr, BlockAddr, RandomState>;
+type ImageAddresses = HashMap<BlockAddr, BlockAddr, RandomState>;
 
 impl Index {
     /// The index as an image. `given` are the bounds that were given when it was made.
@@ -92,9 +92,9 @@ impl Index {
         &self,
         order: &[SubscriptionRef],
         moved: impl Fn(Slot) -> Slot,
-    ) -> (Vec<u64>, Addresses) {
+    ) -> (Vec<u64>, ImageAddresses) {
         let mut patterns = Vec::new();
-        let mut addresses = Addresses::default();
+        let mut addresses = ImageAddresses::default();
         for subscription in order {
             let Some(record) = self
                 .subscriptions

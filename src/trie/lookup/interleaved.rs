@@ -25,7 +25,7 @@ const PREFETCHED: usize = 64;
 
 /// Memory that groups reuse.
 #[derive(Default)]
-pub(super) struct Group {
+pub(super) struct GroupScratch {
     subjects: Vec<Subject>,
     walk: Walk,
     /// The ids that match.
@@ -94,7 +94,7 @@ pub(in crate::trie) fn match_batch<'t, V: View>(
 struct MatchBatch<'a, V, I> {
     view: &'a V,
     subjects: I,
-    group: &'a mut Group,
+    group: &'a mut GroupScratch,
     batch: &'a mut BatchMatches,
 }
 
@@ -103,7 +103,7 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
 
     #[inline(always)]
     fn run<K: Kernel>(mut self, kernel: K) {
-        let Group {
+        let GroupScratch {
             subjects,
             walk,
             found,

@@ -26,7 +26,7 @@ use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::address::Slot;
 use crate::trie::index::Index;
 use crate::trie::lookup_target::View;
-use interleaved::Group;
+use interleaved::GroupScratch;
 use walk::Walk;
 
 /// Items of scratch memory that are kept for the next lookup; 64 KiB of subscriptions. A larger value
@@ -41,7 +41,7 @@ pub struct Scratch {
     /// Members of queue groups that match.
     pub(super) members: Vec<(QueueId, SubscriptionRef)>,
     found: Vec<SubscriptionRef>,
-    group: Group,
+    group: GroupScratch,
 }
 
 impl Scratch {

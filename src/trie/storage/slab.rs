@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use super::huge_words::HugeWords;
 use super::to_u32;
-use crate::trie::address::Address;
+use crate::trie::address::SlabAddress;
 
 /// From so many pages on, 2 MB, those that become full go to the arena. Below it a huge page would
 /// waste memory, and the caches translate the addresses of all pages.
@@ -84,7 +84,7 @@ fn raw_address(page: u32, word: usize) -> u32 {
     to_u32(page as usize * PAGE_WORDS + word)
 }
 
-impl<A: Address> Slab<A> {
+impl<A: SlabAddress> Slab<A> {
     /// Whether blocks of `words` words in all fit, whatever their sizes.
     pub fn has_room(&self, words: usize) -> bool {
         // At worst half of each page stays empty, and every size class begins a page. The blocks of
@@ -344,10 +344,10 @@ impl PageArena {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, PAGE_WORDS, Slab};
+    use super::{PAGE_WORDS, Slab, SlabAddress};
     use std::collections::HashMap;
 
-    impl Address for u32 {
+    impl SlabAddress for u32 {
         fn from_raw(raw: u32) -> Self {
             raw
         }

@@ -18,7 +18,7 @@ use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
 /// The node key and the row of each distinct pattern.
-type Place = (u64, u32);
+type PlannedNode = (u64, u32);
 
 /// A load reads each pattern so many times on average, at most: once for each branch above it. Sets in
 /// which every branch tells only a few patterns from the others are inserted one by one instead, for
@@ -65,7 +65,7 @@ pub(super) struct Plan {
 
 /// Rows whose patterns are below one node.
 #[derive(Clone, Copy)]
-struct Group {
+struct RowGroup {
     key: NodeKey,
     start: usize,
     end: usize,
@@ -77,8 +77,8 @@ struct Group {
 struct Planner<'a> {
     hasher: &'a TokenHasher,
     patterns: &'a [&'a str],
-    places: Vec<Place>,
-    groups: Vec<Group>,
+    places: Vec<PlannedNode>,
+    groups: Vec<RowGroup>,
     parsed: Vec<ParsedPattern>,
     /// The patterns that may still be read.
     budget: usize,
@@ -94,7 +94,7 @@ pub(super) fn plan(
     let Some(root) = root else {
         let places = (0u32..).zip(patterns).map(|(row, _)| (0, row)).collect();
         let mut planner = Planner::new(hasher, patterns, places);
-        planner.groups.push(Group {
+        planner.groups.push(RowGroup {
             key: hasher.root(),
             start: 0,
             end: patterns.len(),
@@ -119,7 +119,7 @@ pub(super) fn plan(
         // The last one is planned first.
         planner
             .groups
-            .extend(groups.iter().rev().map(|group| Group {
+            .extend(groups.iter().rev().map(|group| RowGroup {
                 start: group.start - offset,
                 end: group.end - offset,
                 ..*group
@@ -131,7 +131,11 @@ pub(super) fn plan(
 
 /// The root, and the rows by its children; by several threads.
 #[allow(clippy::stable_sort_primitive)] // it merges parts that are sorted, in linear time
-fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch, Vec<Place>) {
+fn divide_root(
+    hasher: &TokenHasher,
+    root: Branch,
+    patterns: &[&str],
+) -> (Branch, Vec<PlannedNode>) {
     let rows: Vec<(u32, &str)> = (0..).zip(patterns.iter().copied()).collect();
     let parts = map_parts(&rows, PARALLEL_ROWS, |rows| {
         let (mut branch, mut parsed) = (root, ParsedPattern::default());
@@ -140,14 +144,14 @@ fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch
             let child = parsed.child(hasher, root, hasher.root());
             (child_of(child, &parsed, &mut branch).0, row)
         };
-        let mut places: Vec<Place> = rows.iter().map(place).collect();
+        let mut places: Vec<PlannedNode> = rows.iter().map(place).collect();
         places.sort_unstable();
         (branch, places)
     });
     let branch = parts
         .iter()
         .fold(root, |all, (branch, _)| all.with_rest_of(*branch));
-    let mut places: Vec<Place> = parts.into_iter().flat_map(|(_, places)| places).collect();
+    let mut places: Vec<PlannedNode> = parts.into_iter().flat_map(|(_, places)| places).collect();
     places.sort();
     (branch, places)
 }
@@ -156,13 +160,14 @@ fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch
 ///
 /// Rows that are listed together are often in groups that then follow one another, so their texts
 /// are still in the cache when they are read again.
-fn in_order_of_rows(places: &[Place]) -> (Vec<Place>, Vec<Group>) {
-    let mut children: Vec<&[Place]> = places.chunk_by(|one, other| one.0 == other.0).collect();
+fn in_order_of_rows(places: &[PlannedNode]) -> (Vec<PlannedNode>, Vec<RowGroup>) {
+    let mut children: Vec<&[PlannedNode]> =
+        places.chunk_by(|one, other| one.0 == other.0).collect();
     children.sort_unstable_by_key(|child| child[0].1);
     let mut ordered = Vec::with_capacity(places.len());
     let mut groups = Vec::with_capacity(children.len());
     for child in children {
-        groups.push(Group {
+        groups.push(RowGroup {
             key: NodeKey(child[0].0),
             start: ordered.len(),
             end: ordered.len() + child.len(),
@@ -174,7 +179,7 @@ fn in_order_of_rows(places: &[Place]) -> (Vec<Place>, Vec<Group>) {
 }
 
 impl<'a> Planner<'a> {
-    fn new(hasher: &'a TokenHasher, patterns: &'a [&'a str], places: Vec<Place>) -> Self {
+    fn new(hasher: &'a TokenHasher, patterns: &'a [&'a str], places: Vec<PlannedNode>) -> Self {
         Self {
             hasher,
             patterns,
@@ -208,7 +213,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Chains the rows with one pattern, and keeps the first of them in the group.
-    fn merge_equal(&mut self, group: &mut Group, hasher: &RandomState) {
+    fn merge_equal(&mut self, group: &mut RowGroup, hasher: &RandomState) {
         group.distinct = true;
         if group.end - group.start == 1 {
             return;
@@ -242,8 +247,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Makes a group of different patterns a leaf or a branch.
-    fn build(&mut self, group: &Group) -> Result<(), BulkLoadAborted> {
-        let &Group {
+    fn build(&mut self, group: &RowGroup) -> Result<(), BulkLoadAborted> {
+        let &RowGroup {
             key, start, end, ..
         } = group;
         let count = end - start;
@@ -293,7 +298,7 @@ impl<'a> Planner<'a> {
             if child.len() <= SPLIT_LEAF_ABOVE {
                 self.plan_leaf(key, first, child.iter().map(|&(_, _, at)| at));
             } else {
-                self.groups.push(Group {
+                self.groups.push(RowGroup {
                     key,
                     start: first,
                     end: first + child.len(),
@@ -306,7 +311,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Divides a group among the children of a branch, parsing one pattern at a time.
-    fn divide_large(&mut self, group: &Group, mut branch: Branch) {
+    fn divide_large(&mut self, group: &RowGroup, mut branch: Branch) {
         for at in group.start..group.end {
             self.parse(0, self.places[at].1);
             let parsed = &mut self.parsed[0];
@@ -318,7 +323,7 @@ impl<'a> Planner<'a> {
         places.sort_unstable();
         let mut start = group.start;
         for child in places.chunk_by(|one, other| one.0 == other.0) {
-            self.groups.push(Group {
+            self.groups.push(RowGroup {
                 key: NodeKey(child[0].0),
                 start,
                 end: start + child.len(),

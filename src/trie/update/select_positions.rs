@@ -25,7 +25,7 @@ const REST: u32 = u32::MAX;
 
 /// A position, and the class of each pattern of the sample there: patterns with equal hashes have one,
 /// numbered from 0, and those that go to the rest child [`REST`].
-struct Candidate {
+struct PositionChoice {
     position: Position,
     classes: Vec<u32>,
     count: usize,
@@ -44,7 +44,7 @@ pub(super) fn select_positions(
     let max_count = sample.iter().map(|pattern| pattern.count()).max()?;
     let all = sample.len();
     let mut numbers = ClassNumbers::default();
-    let mut candidates: Vec<Candidate> = (0..max_count.min(FIRST_FAR_POSITION))
+    let mut candidates: Vec<PositionChoice> = (0..max_count.min(FIRST_FAR_POSITION))
         .map(Position::Token)
         .chain([Position::Length])
         .filter_map(|position| numbers.candidate(&mut sample, position, hasher))
@@ -53,11 +53,11 @@ pub(super) fn select_positions(
         let far = (FIRST_FAR_POSITION..max_count)
             .filter_map(|at| numbers.candidate(&mut sample, Position::Token(at), hasher));
         return far
-            .min_by_key(|far| Groups::one(all).cost(far).0)
+            .min_by_key(|far| PatternGroups::one(all).cost(far).0)
             .map(|far| Branch::on(&[far.position]));
     }
     let mut selected = Vec::new();
-    let mut groups = Groups::one(all);
+    let mut groups = PatternGroups::one(all);
     // How many other patterns a lookup meets, on average.
     let met = |pairs: usize| pairs * weight / all;
     let mut best = all * all;
@@ -95,7 +95,7 @@ pub(super) fn patterns_met(
     let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
     let mut sample = sample_of(patterns);
     let all = sample.len();
-    let mut groups = Groups::one(all);
+    let mut groups = PatternGroups::one(all);
     let mut numbers = ClassNumbers::default();
     let mut pairs = all * all;
     for position in branch.positions() {
@@ -134,7 +134,7 @@ impl ClassNumbers {
         sample: &mut [&mut ParsedPattern],
         position: Position,
         hasher: &TokenHasher,
-    ) -> Option<Candidate> {
+    ) -> Option<PositionChoice> {
         let (first, others) = sample.split_first()?;
         // Fast path: all patterns are equal at most positions, and comparing is faster than hashing.
         if others.iter().all(|other| are_alike(first, other, position)) {
@@ -152,7 +152,7 @@ impl ClassNumbers {
         sample: &mut [&mut ParsedPattern],
         position: Position,
         hasher: &TokenHasher,
-    ) -> Candidate {
+    ) -> PositionChoice {
         self.hash(sample, position, hasher);
         self.numbered(position)
     }
@@ -170,7 +170,7 @@ impl ClassNumbers {
     }
 
     #[allow(clippy::cast_possible_truncation)] // a part of a hash
-    fn numbered(&mut self, position: Position) -> Candidate {
+    fn numbered(&mut self, position: Position) -> PositionChoice {
         let size = (2 * self.hashes.len()).next_power_of_two();
         self.table.clear();
         self.table.resize(size, (0, REST));
@@ -191,7 +191,7 @@ impl ClassNumbers {
             REST // never: `at` is below the size
         };
         let classes = self.hashes.iter().map(|hash| hash.map_or(REST, &mut class));
-        Candidate {
+        PositionChoice {
             position,
             classes: classes.collect(),
             count: count as usize,
@@ -201,7 +201,7 @@ impl ClassNumbers {
 
 /// The patterns of a sample that no position selected so far sends to the rest child, divided by
 /// these positions.
-struct Groups {
+struct PatternGroups {
     /// Patterns, those of a group side by side.
     order: Vec<u32>,
     /// The end of each group in `order`.
@@ -212,7 +212,7 @@ struct Groups {
     all: usize,
 }
 
-impl Groups {
+impl PatternGroups {
     /// All patterns in one group.
     fn one(all: usize) -> Self {
         Self {
@@ -226,7 +226,7 @@ impl Groups {
     /// The cost of a branch with this position added to those selected: how many pairs of patterns
     /// stay together, each counted from both sides; then the size of the largest group, which
     /// decides between positions that help no subject like a pattern.
-    fn cost(&mut self, candidate: &Candidate) -> (usize, usize) {
+    fn cost(&mut self, candidate: &PositionChoice) -> (usize, usize) {
         let Self {
             order,
             ends,
@@ -261,7 +261,7 @@ impl Groups {
     }
 
     /// Divides the groups by another position.
-    fn divide(&mut self, candidate: &Candidate) {
+    fn divide(&mut self, candidate: &PositionChoice) {
         let class = |at: &u32| candidate.classes[*at as usize];
         let mut divided = Vec::with_capacity(self.order.len());
         let mut ends = Vec::new();

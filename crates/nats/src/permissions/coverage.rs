@@ -4,7 +4,7 @@
 //! the subject or queue name as a field: each position and token has the vector of the rules that
 //! accept it, and the rules that cover a pattern are the intersection along its tokens.
 //!
-//! A [`PatternTable`] holds one pattern of each rule (its subject, or its queue), a
+//! A [`CoveredPatterns`] holds one pattern of each rule (its subject, or its queue), a
 //! [`CoverageTable`] both. Memory: the tokens of the rules, and two bits of a rule for each position
 //! of the longest one.
 
@@ -55,7 +55,7 @@ pub(super) fn rules_in(bits: &[u64]) -> impl Iterator<Item = usize> {
 }
 
 /// One pattern of each rule, by position and token.
-struct PatternTable {
+struct CoveredPatterns {
     /// By position: patterns with `*` there, or whose tail begins there or before. The last is that
     /// of all further positions.
     any_token: Vec<RuleBits>,
@@ -68,7 +68,7 @@ struct PatternTable {
     all: RuleBits,
 }
 
-impl PatternTable {
+impl CoveredPatterns {
     fn new<'a>(patterns: impl Iterator<Item = (usize, &'a Pattern)> + Clone, words: usize) -> Self {
         let longest = (patterns.clone())
             .map(|(_, pattern)| pattern.tokens.len())
@@ -175,9 +175,9 @@ impl MaxLengths {
 
 /// Finds the rules of a set that cover a given rule.
 pub(super) struct CoverageTable {
-    subjects: PatternTable,
+    subjects: CoveredPatterns,
     /// `None` if no rule names a queue.
-    queues: Option<PatternTable>,
+    queues: Option<CoveredPatterns>,
     /// Rules that apply to every queue.
     any_queue: RuleBits,
     /// Number of words of a set of rules.
@@ -207,8 +207,8 @@ impl CoverageTable {
             .enumerate()
             .map(|(index, rule)| (index, &rule.subject));
         Self {
-            subjects: PatternTable::new(subjects, words),
-            queues: names_queues.then(|| PatternTable::new(named, words)),
+            subjects: CoveredPatterns::new(subjects, words),
+            queues: names_queues.then(|| CoveredPatterns::new(named, words)),
             any_queue,
             words,
         }

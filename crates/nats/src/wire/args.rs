@@ -96,7 +96,7 @@ fn find_word_end(text: &[u8], mut at: usize, blank: impl Fn(u8) -> bool) -> usiz
 }
 
 /// A line whose arguments are to be parsed.
-pub(super) struct Line<'a> {
+pub(super) struct ArgumentLine<'a> {
     pub(super) conn: Conn,
     pub(super) kind: Kind,
     pub(super) raw: &'a [u8],
@@ -107,7 +107,7 @@ pub(super) struct Line<'a> {
     pub(super) limits: &'a Limits,
 }
 
-impl Line<'_> {
+impl ArgumentLine<'_> {
     /// Parse the arguments to the fields of the operation.
     pub(super) fn parse(&self) -> Result<Fields, LineError> {
         let fields = match (self.kind, self.conn) {

@@ -68,8 +68,7 @@ impl Conn {
         }
     }
 
-    /// Whether the sources of its rules name every error that is not a limit `parse`.
-    #[doc(hidden)]
+    /// Return whether the sources of its rules name every error that is not a limit `parse`.
     #[must_use]
     pub const fn reports_parse_only(self) -> bool {
         matches!(self, Self::ServerToClient | Self::RouteLegacy)

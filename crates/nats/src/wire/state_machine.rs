@@ -3,7 +3,7 @@
 //! The states are those of nats-server's parser, merged if they only wait for the next letter of a
 //! name.
 
-use super::args::{Line, LineError};
+use super::args::{ArgumentLine, LineError};
 use super::conn::{Candidates, Conn, Kind, announces_payload};
 use super::error::Stage;
 use super::limits::Limits;
@@ -135,7 +135,7 @@ impl State {
                         self.phase = Phase::Payload;
                         return Err((ErrorKind::PayloadTerminator, line_feed + 1));
                     }
-                    let line = Line {
+                    let line = ArgumentLine {
                         conn,
                         kind: self.kind,
                         raw: bytes,

@@ -14,7 +14,7 @@ use subtrie::microbus;
 /// from being used again, so the cache serves the few URLs that are asked for again at once.
 const ENTRIES: usize = 64;
 
-struct Entry {
+struct TargetEntry {
     method: Py<PyString>,
     url: Py<PyString>,
     target: Py<PyTuple>,
@@ -28,7 +28,7 @@ pub struct RequestTargets {
     core: microbus::RequestTargets,
     hasher: RandomState,
     /// Direct-mapped: a URL has one place, and replaces what is there.
-    cache: Mutex<Vec<Option<Entry>>>,
+    cache: Mutex<Vec<Option<TargetEntry>>>,
 }
 
 #[pymethods]
@@ -75,7 +75,7 @@ impl RequestTargets {
             }
         }
         let target = self.parsed(method, &microbus::with_params(url_text, &[]))?;
-        let entry = Entry {
+        let entry = TargetEntry {
             method: method.cast::<PyString>()?.clone().unbind(),
             url: url.cast::<PyString>()?.clone().unbind(),
             target: target.clone().unbind(),

@@ -30,14 +30,14 @@ pub enum Texts {
 
 /// The words of the errors about texts.
 #[derive(Clone, Copy)]
-struct Kind {
+struct ColumnKind {
     name: &'static str,
     class: ErrorClass,
     field: Option<&'static str>,
     optional: bool,
 }
 
-impl Kind {
+impl ColumnKind {
     fn error(self, error: Error) -> Error {
         match self.field {
             Some(field) => error.in_field(field),
@@ -46,13 +46,13 @@ impl Kind {
     }
 }
 
-const PATTERNS: Kind = Kind {
+const PATTERNS: ColumnKind = ColumnKind {
     name: "pattern",
     class: ErrorClass::Pattern,
     field: None,
     optional: false,
 };
-const QUEUES: Kind = Kind {
+const QUEUES: ColumnKind = ColumnKind {
     name: "queue",
     class: ErrorClass::Name,
     field: Some("queue"),
@@ -81,7 +81,7 @@ impl Texts {
     fn each<'a>(
         &'a self,
         py: Python<'a>,
-        kind: Kind,
+        kind: ColumnKind,
         mut take: impl FnMut(Option<&'a str>) -> Result<(), Error>,
     ) -> PyResult<()> {
         let mut row = 0;
@@ -148,7 +148,7 @@ impl Texts {
     }
 }
 
-fn text<'a>(object: &'a Bound<'_, PyAny>, kind: Kind) -> PyResult<&'a str> {
+fn text<'a>(object: &'a Bound<'_, PyAny>, kind: ColumnKind) -> PyResult<&'a str> {
     match kind.field {
         Some(field) => field_text(object, field, kind.class),
         None => text_of(object, kind.name, kind.class),

@@ -18,14 +18,14 @@ use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use super::subject_trie::SubjectTrie;
 
 /// A method: its name, its place in `ORIGINALS`, and the entry.
-type Entry = unsafe extern "C" fn(
+type MethodEntry = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     ffi::Py_ssize_t,
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-const ENTRIES: [(&str, Entry); 4] = [
+const ENTRIES: [(&str, MethodEntry); 4] = [
     ("match", match_),
     ("select", select),
     ("count", count),

@@ -20,7 +20,7 @@ use crate::args::Threads;
 use crate::arrow::{columns, export, export_schema, row_index, view};
 use crate::display::shown;
 use subtrie::raw::LookupTarget;
-use subtrie_columns::{BatchError, LookupSource, Offsets as Counts, match_columns};
+use subtrie_columns::{BatchError, LookupSource, Offsets, match_columns};
 
 /// The subscriptions that many subjects match: ids, row after row.
 ///
@@ -31,7 +31,7 @@ use subtrie_columns::{BatchError, LookupSource, Offsets as Counts, match_columns
 #[pyclass(frozen, module = "subtrie")]
 pub struct Matches {
     rows: usize,
-    offsets: Offsets,
+    offsets: RowOffsets,
     ids: Buffer,
     valid: Buffer,
     trie: Py<SubjectTrie>,
@@ -42,7 +42,7 @@ pub struct Matches {
 }
 
 /// Offsets in int32, or in int64 if there are too many ids.
-enum Offsets {
+enum RowOffsets {
     Short(ScalarBuffer<i32>),
     Long(ScalarBuffer<i64>),
 }
@@ -88,8 +88,8 @@ pub fn match_batch(
     Ok(Matches {
         rows: found.rows,
         offsets: match found.offsets {
-            Counts::Short(offsets) => Offsets::Short(offsets.into()),
-            Counts::Long(offsets) => Offsets::Long(offsets.into()),
+            Offsets::Short(offsets) => RowOffsets::Short(offsets.into()),
+            Offsets::Long(offsets) => RowOffsets::Long(offsets.into()),
         },
         ids: found.ids,
         valid: found.valid,
@@ -112,10 +112,10 @@ impl Matches {
         let valid = BooleanBuffer::new(self.valid.clone(), 0, self.rows);
         let nulls = Some(NullBuffer::new(valid));
         match &self.offsets {
-            Offsets::Short(offsets) => {
+            RowOffsets::Short(offsets) => {
                 ListArray::new(field, OffsetBuffer::new(offsets.clone()), ids, nulls).into_data()
             }
-            Offsets::Long(offsets) => {
+            RowOffsets::Long(offsets) => {
                 let offsets = OffsetBuffer::new(offsets.clone());
                 LargeListArray::new(field, offsets, ids, nulls).into_data()
             }
@@ -133,8 +133,8 @@ impl Matches {
     /// The start and end of a row in the ids.
     fn range(&self, row: usize) -> Option<(usize, usize)> {
         let at = |index: usize| match &self.offsets {
-            Offsets::Short(offsets) => usize::try_from(*offsets.get(index)?).ok(),
-            Offsets::Long(offsets) => usize::try_from(*offsets.get(index)?).ok(),
+            RowOffsets::Short(offsets) => usize::try_from(*offsets.get(index)?).ok(),
+            RowOffsets::Long(offsets) => usize::try_from(*offsets.get(index)?).ok(),
         };
         Some((at(row)?, at(row + 1)?))
     }
@@ -153,8 +153,8 @@ impl Matches {
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.offsets {
-            Offsets::Short(offsets) => view(py, offsets.inner(), "i"),
-            Offsets::Long(offsets) => view(py, offsets.inner(), "q"),
+            RowOffsets::Short(offsets) => view(py, offsets.inner(), "i"),
+            RowOffsets::Long(offsets) => view(py, offsets.inner(), "q"),
         }
     }
 

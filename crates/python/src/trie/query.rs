@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 3;
 const PORTION: usize = 512;
 
 /// The handles of what a query found, and what else it found; or why the query is not valid.
-type Answer<'py, R> = Result<(Vec<Bound<'py, Subscription>>, R), Error>;
+type QueryAnswer<'py, R> = Result<(Vec<Bound<'py, Subscription>>, R), Error>;
 
 impl SubjectTrie {
     /// Computes something from one state, without the GIL if the index is large.
@@ -50,7 +50,7 @@ impl SubjectTrie {
         &self,
         py: Python<'py>,
         find: impl Fn(&State) -> Result<(Vec<SubscriptionRef>, R), Error> + Send + Sync,
-    ) -> PyResult<Answer<'py, R>> {
+    ) -> PyResult<QueryAnswer<'py, R>> {
         self.ensure_index(py)?;
         for _ in 0..ATTEMPTS {
             let (changes, found) = self.compute(py, |state| (self.state.changes(), find(state)))?;

@@ -25,13 +25,13 @@ pub struct RetainedValues(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    groups: BTreeMap<u64, Group>,
+    groups: BTreeMap<u64, RetainedGroup>,
     values: HashMap<u64, Py<PyAny>, RandomState>,
 }
 
 /// Results with the same next id.
 #[derive(Default)]
-struct Group {
+struct RetainedGroup {
     results: usize,
     /// The ids of the values that belong to the group, the highest on top.
     removed: BinaryHeap<u64>,

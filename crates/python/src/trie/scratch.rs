@@ -21,12 +21,12 @@ pub struct LookupScratch {
 }
 
 /// A place that is guarded by the GIL.
-struct Place(UnsafeCell<Option<Box<LookupScratch>>>);
+struct SharedScratch(UnsafeCell<Option<Box<LookupScratch>>>);
 
 // SAFETY: `take` and `put` hold the GIL and run no Python code, so they never overlap.
-unsafe impl Sync for Place {}
+unsafe impl Sync for SharedScratch {}
 
-impl Place {
+impl SharedScratch {
     #[inline]
     fn take(&self, _: Python<'_>) -> Option<Box<LookupScratch>> {
         // SAFETY: the GIL is held, and the reference ends here.
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-static PLACE: Place = Place(UnsafeCell::new(None));
+static PLACE: SharedScratch = SharedScratch(UnsafeCell::new(None));
 
 /// After a result of more subscriptions the memory is returned instead of kept: 64 KiB.
 const MAX_KEPT: usize = 4096;

@@ -27,7 +27,7 @@ pub struct Op {
 }
 
 type Text<'py> = PyResult<Option<Bound<'py, PyString>>>;
-type View<'py> = PyResult<Option<Bound<'py, PyAny>>>;
+type BytesView<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 impl Op {
     pub fn new(
@@ -75,7 +75,7 @@ impl Op {
     }
 
     /// A view into the bytes that were fed.
-    fn view<'py>(&self, py: Python<'py>, start: usize, end: usize) -> View<'py> {
+    fn view<'py>(&self, py: Python<'py>, start: usize, end: usize) -> BytesView<'py> {
         let offset = |at: usize| isize::try_from(self.start + at).unwrap_or(isize::MAX);
         let slice = PySlice::new(py, offset(start), offset(end), 1);
         match &self.source_view {
@@ -103,7 +103,7 @@ impl Op {
     }
 
     /// One item of the parsed header block: 0 status, 1 description, 2 headers.
-    fn header_item<'py>(&self, py: Python<'py>, index: usize) -> View<'py> {
+    fn header_item<'py>(&self, py: Python<'py>, index: usize) -> BytesView<'py> {
         static READ: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let (true, Some(body_start)) = (self.has_headers(), self.body_start()) else {
             return Ok(None);
@@ -245,7 +245,7 @@ impl Op {
     }
 
     #[getter]
-    fn payload<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn payload<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         let payload = self.fields.payload;
         if !self.kind.has_payload() {
             return Ok(None);
@@ -258,7 +258,7 @@ impl Op {
     }
 
     #[getter]
-    fn header<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn header<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         match self.body_start() {
             Some(body_start) if self.kind.has_payload() => {
                 self.view(py, self.fields.payload.start(), body_start)
@@ -268,7 +268,7 @@ impl Op {
     }
 
     #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn body<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         let payload = self.fields.payload;
         if !self.kind.has_payload() {
             return Ok(None);
@@ -278,22 +278,22 @@ impl Op {
     }
 
     #[getter]
-    fn status<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn status<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         self.header_item(py, 0)
     }
 
     #[getter]
-    fn description<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn description<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         self.header_item(py, 1)
     }
 
     #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn headers<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         self.header_item(py, 2)
     }
 
     #[getter]
-    fn json<'py>(&self, py: Python<'py>) -> View<'py> {
+    fn json<'py>(&self, py: Python<'py>) -> BytesView<'py> {
         static DECODE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if !self.kind.has_json() {
             return Ok(None);

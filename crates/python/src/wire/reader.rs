@@ -39,7 +39,7 @@ struct Acknowledged {
 }
 
 /// The acknowledged messages of one receiver.
-type Group<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
+type FrameGroup<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 /// Messages and operations, acknowledged messages by receiver, acknowledgements.
 type Read<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyBytes>);
 
@@ -118,7 +118,7 @@ impl DeliveryReader {
             acknowledged,
             excluded,
         } = self;
-        let mut groups: Vec<Group<'py>> = Vec::new();
+        let mut groups: Vec<FrameGroup<'py>> = Vec::new();
         let mut acks: Vec<u8> = Vec::new();
         let mut found: Vec<Bound<'py, PyAny>> = Vec::with_capacity(data.as_bytes().len() / 256 + 1);
         let mut failure: Option<PyErr> = None;
@@ -199,7 +199,7 @@ impl<'a, 'py> Message<'a, 'py> {
         acknowledged: &HashMap<u64, Acknowledged>,
         excluded: &HashSet<String>,
         acks: &mut Vec<u8>,
-        groups: &mut Vec<Group<'py>>,
+        groups: &mut Vec<FrameGroup<'py>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let (Some(how), Ok(subject)) = (
             acknowledged.get(&self.sid),

@@ -14,7 +14,7 @@ use crate::{Event, Outcome, Refusal, Sink, Who};
 
 /// The kind of a column's values, and their index among those of that kind.
 #[derive(Debug, Clone, Copy)]
-enum Values {
+enum EventValues {
     Number(usize),
     Time,
     Flag,
@@ -37,31 +37,31 @@ const NAMES: usize = 4;
 const TEXTS: usize = 11;
 
 /// The columns in their order. `offset` is the position in the file, `position` that in its log.
-const COLUMNS: [(&str, Values); 24] = [
-    ("offset", Values::Number(OFFSET)),
-    ("until", Values::Number(UNTIL)),
-    ("time", Values::Time),
-    ("conn", Values::Text(0)),
-    ("account", Values::Text(1)),
-    ("identity", Values::Text(2)),
-    ("identity_source", Values::Name(3)),
-    ("user", Values::Text(3)),
-    ("client", Values::Text(4)),
-    ("direction", Values::Name(0)),
-    ("op", Values::Text(5)),
-    ("subject", Values::Text(6)),
-    ("reply", Values::Text(7)),
-    ("queue", Values::Text(8)),
-    ("sid", Values::Text(9)),
-    ("size", Values::Number(SIZE)),
-    ("deliveries", Values::Number(DELIVERIES)),
-    ("refused", Values::Name(REFUSED)),
-    ("forwarded", Values::Number(FORWARDED)),
-    ("ambiguous", Values::Flag),
-    ("subscription", Values::Number(SUBSCRIPTION)),
-    ("position", Values::Number(POSITION)),
-    ("reason", Values::Name(2)),
-    ("_corrupt_record", Values::Text(10)),
+const COLUMNS: [(&str, EventValues); 24] = [
+    ("offset", EventValues::Number(OFFSET)),
+    ("until", EventValues::Number(UNTIL)),
+    ("time", EventValues::Time),
+    ("conn", EventValues::Text(0)),
+    ("account", EventValues::Text(1)),
+    ("identity", EventValues::Text(2)),
+    ("identity_source", EventValues::Name(3)),
+    ("user", EventValues::Text(3)),
+    ("client", EventValues::Text(4)),
+    ("direction", EventValues::Name(0)),
+    ("op", EventValues::Text(5)),
+    ("subject", EventValues::Text(6)),
+    ("reply", EventValues::Text(7)),
+    ("queue", EventValues::Text(8)),
+    ("sid", EventValues::Text(9)),
+    ("size", EventValues::Number(SIZE)),
+    ("deliveries", EventValues::Number(DELIVERIES)),
+    ("refused", EventValues::Name(REFUSED)),
+    ("forwarded", EventValues::Number(FORWARDED)),
+    ("ambiguous", EventValues::Flag),
+    ("subscription", EventValues::Number(SUBSCRIPTION)),
+    ("position", EventValues::Number(POSITION)),
+    ("reason", EventValues::Name(2)),
+    ("_corrupt_record", EventValues::Text(10)),
 ];
 
 /// Rows of events that are collected until they are taken as Arrow.
@@ -105,11 +105,11 @@ impl EventColumns {
         for name in names {
             let column = COLUMNS.iter().position(|(known, _)| *known == name)?;
             match COLUMNS[column].1 {
-                Values::Number(at) => wanted.numbers[at] = true,
-                Values::Time => wanted.numbers[TIME] = true,
-                Values::Flag => wanted.flags = true,
-                Values::Name(at) => wanted.names[at] = true,
-                Values::Text(at) => wanted.texts[at] = true,
+                EventValues::Number(at) => wanted.numbers[at] = true,
+                EventValues::Time => wanted.numbers[TIME] = true,
+                EventValues::Flag => wanted.flags = true,
+                EventValues::Name(at) => wanted.names[at] = true,
+                EventValues::Text(at) => wanted.texts[at] = true,
             }
             requested.push(column);
         }
@@ -160,18 +160,18 @@ impl EventColumns {
         for &column in &self.requested {
             let (name, values) = COLUMNS[column];
             let array: ArrayRef = match values {
-                Values::Number(at) => {
+                EventValues::Number(at) => {
                     let (values, nulls) = std::mem::take(&mut rows.numbers[at]).finish();
                     Arc::new(Int64Array::try_new(values, nulls)?)
                 }
-                Values::Time => {
+                EventValues::Time => {
                     let (values, nulls) = std::mem::take(&mut rows.numbers[TIME]).finish();
                     let times = TimestampMicrosecondArray::try_new(values, nulls)?;
                     Arc::new(times.with_timezone("UTC"))
                 }
-                Values::Flag => Arc::new(BooleanArray::from(std::mem::take(&mut rows.flags))),
-                Values::Name(at) => Arc::new(rows.names[at].finish()),
-                Values::Text(at) => std::mem::take(&mut rows.texts[at]).finish()?,
+                EventValues::Flag => Arc::new(BooleanArray::from(std::mem::take(&mut rows.flags))),
+                EventValues::Name(at) => Arc::new(rows.names[at].finish()),
+                EventValues::Text(at) => std::mem::take(&mut rows.texts[at]).finish()?,
             };
             fields.push(Field::new(name, data_type(values), true));
             columns.push(array);
@@ -281,12 +281,12 @@ impl Sink for EventColumns {
     }
 }
 
-fn data_type(values: Values) -> DataType {
+fn data_type(values: EventValues) -> DataType {
     match values {
-        Values::Number(_) => DataType::Int64,
-        Values::Flag => DataType::Boolean,
-        Values::Name(_) | Values::Text(_) => DataType::Utf8,
-        Values::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        EventValues::Number(_) => DataType::Int64,
+        EventValues::Flag => DataType::Boolean,
+        EventValues::Name(_) | EventValues::Text(_) => DataType::Utf8,
+        EventValues::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
     }
 }
 
