@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from programs import BENCHES, ROOT, WORKLOADS, Missing, Say
+from programs import BENCHES, ROOT, WORKLOADS, Missing, Say, run_core
 from rows import (
     BASELINE,
     BASELINE_CORE,
@@ -286,6 +286,10 @@ class Interleaved:
 
     def _alone(self, say: Say) -> Iterator[Row]:
         """Yield the rows of what needs a process of its own."""
+        core, _, _ = self._paths
+        if core:
+            say("readers beside a writer")
+            yield from run_core(core, min(SIZES), ["readers"])
         for who, folder in ((PYTHON, ROOT), (BASELINE, self._baseline)):
             if folder is None:
                 continue
