@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo deployments streams usage-roles test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
+.PHONY: help demo deployments streams usage-roles test cluster lakes chaos simulate mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -86,6 +86,11 @@ check: lint ## check formatting, lints, spelling, wording, types, stubs, documen
 	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/repository/test_docs.py
 
 .PHONY: lint check-python check-rust
+simulate: ## run connectors in simulated worlds, each from a seed (SEEDS=100000 FIRST=0)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests $(PYTHON) -m simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) \
+	    --jobs $(JOBS) $(if $(RECORD),--record)
+
 lint: ## what make check does, without running the pages (make test runs them too)
 	@tools/bootstrap check
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-python check-rust

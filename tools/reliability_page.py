@@ -92,6 +92,22 @@ def _breaks(figures: dict[str, Any]) -> str:
     )
 
 
+def _simulation(figures: dict[str, Any]) -> str:
+    planted, rarest = figures["planted"], figures["rarest"]
+    found = [each for each in planted.values() if each["seed"] is not None]
+    last = max(each["seed"] for each in found)
+    slowest = max(each["cpu_seconds"] for each in found)
+    tapes = "equal" if figures["tapes"]["equal"] else "different"
+    return (
+        f"{figures['seeds']:,} worlds, {len(figures['violations'])} of them broken; "
+        f"{figures['cpu_seconds']:,.0f} s of CPU for {figures['virtual_seconds']:,} s in them; "
+        f"{len(found)} of {len(planted)} planted faults found, the last by seed {last}, each in "
+        f"{slowest:g} s; {figures['tapes']['seeds']} tapes, {tapes} when made again; the rarest "
+        f"fault in a phase of a request ({rarest['pair']}) in {rarest['percent_of_seeds']:g} % "
+        f"of the worlds"
+    )
+
+
 def _rebuild(figures: dict[str, Any]) -> str:
     return (
         f"{len(figures['sha256'])} archives, {len(figures['different'])} of them different; "
@@ -101,7 +117,7 @@ def _rebuild(figures: dict[str, Any]) -> str:
 
 _SHOWN = {"attacks": _attacks,
           "chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
-          "breaks": _breaks, "rebuild": _rebuild}  # fmt: skip
+          "breaks": _breaks, "rebuild": _rebuild, "simulation": _simulation}  # fmt: skip
 
 
 def _shown(record: dict[str, Any]) -> str:

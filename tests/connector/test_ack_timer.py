@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from patience import until
 from subtrie.connector._ack_timer import AckTimer
 from subtrie.connector._transport import Transport
 
@@ -39,3 +40,29 @@ async def test_the_timer_starts_again_if_the_loop_was_blocked(when):
     await expired.wait()
     assert loop.time() - freed[0] >= TIMEOUT
     timer.stop()
+
+
+class _Stopped(Transport):
+    """The thread of the connection stops after a PONG, and reads the acknowledgement later."""
+
+    pings = 0
+
+    async def responds(self, timeout):
+        self.pings += 1
+        return True
+
+
+async def test_an_acknowledgement_that_is_read_late_by_the_connection_counts():
+    transport = _Stopped(
+        "web.example", broker="", short_circuit=True, creds=None, allow_readable_creds=False,
+    )  # fmt: skip
+    expired = []
+    timer = AckTimer(
+        asyncio.get_running_loop(),
+        0.01,
+        lambda: transport.pings == 2,
+        lambda: expired.append(1),
+        transport,
+    )
+    await until(lambda: transport.pings == 2 and timer._check_task is None)
+    assert not expired

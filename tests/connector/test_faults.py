@@ -149,6 +149,28 @@ async def test_two_services_that_take_one_request_have_deadlines_of_their_own(
         await until(lambda: _statuses(shop) == _statuses(audit) == [408])
 
 
+async def test_a_handler_keeps_its_deadline_when_its_caller_shuts_down(make_memory):
+    # Handler and caller share a timer, on one loop; another service has answered the caller.
+    shop, audit, web = (make_memory(host) for host in (HOST, "audit.example", "web.example"))
+    ended = []
+
+    @shop.endpoint("GET", f"//{HOST}/", timeout=0.5)
+    async def slow():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    @audit.endpoint("GET", f"//{HOST}/")
+    async def fast():
+        return 1
+
+    async with shop, audit:
+        async with web:
+            assert (await web.request("GET", f"{URL}/")).json() == 1
+        await until(lambda: ended)
+
+
 def _statuses(connector):
     served = connector.metrics.served
     return [status for labels, _, status, _ in served if labels.name == "work"]

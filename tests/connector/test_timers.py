@@ -32,11 +32,14 @@ async def test_an_earlier_timeout_fires_first_and_a_failing_one_stops_nothing():
     loop = asyncio.get_running_loop()
     timers, rung, said = Timers(loop), [], []
     loop.set_exception_handler(lambda _, context: said.append(context["exception"]))
-    timers.at(loop.time() + 60, lambda: rung.append("late"))
+    late = timers.at(loop.time() + 60, lambda: rung.append("late"))
     timers.at(loop.time() + 0.01, lambda: 1 / 0)
     timers.at(loop.time() + 0.02, lambda: timers.at(loop.time(), lambda: rung.append("made")))
     await until(lambda: rung)
     assert rung == ["made"]
     assert [type(error) for error in said] == [ZeroDivisionError]
+    timers.close()
+    assert len(timers) == 1
+    timers.cancel(late)
     timers.close()
     assert len(timers) == 0

@@ -55,6 +55,7 @@ ALLOWED = {
     "cross_go.py": RECORD,
     "leaks/__main__.py": RECORD,
     "patience.py": WAIT,
+    "simulation/__main__.py": RECORD,
     "command/test_bad_inputs.py::test_both_engines_refuse_every_bad_input_with_the_same_error": CPU,
     "index/test_image_hostile.py::asked": CPU,
     "acl/test_permission_sets.py::test_a_hostile_pair_finishes": CPU,

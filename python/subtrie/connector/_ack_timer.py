@@ -2,7 +2,8 @@
 
 The acknowledgement timer does not blame the subscriber for a fault of the caller or the broker. It
 starts again while the connection is lost, or if the event loop was blocked; and before it expires,
-the broker must answer a ping, so that everything it sent earlier has been read.
+the broker must answer a ping, so that everything it sent earlier has been read, and after a moment
+another one: the thread of the connection may have stopped meanwhile.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class AckTimer:
         ends = self._loop.time() + self._timeout * _GRACE
         await asyncio.sleep(self._timeout * _GRACE)
         late = self._loop.time() - ends
+        if responded and not self._acked():
+            responded = await self._transport.responds(self._timeout)
         self._check_task = None
         if self._acked():
             return

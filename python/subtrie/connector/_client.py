@@ -385,7 +385,7 @@ class RequestClient:
         # Without a local subscriber the message is not consumed.
         if local is not None and local.deliver(subject, request, kept=kept):
             if call.response is None and call.error is None:
-                self.responses.local.add(call)
+                self.responses.local[call] = None
         elif transport.nats is not None:
             request.caller = None
             call.message_id = self._identify(request)
@@ -408,7 +408,7 @@ class RequestClient:
         if call.message_id:
             self.responses.waiting.pop(call.message_id, None)
         else:
-            self.responses.local.discard(call)
+            self.responses.local.pop(call, None)
         call.close()
 
     def _outcome(self, request: RequestEnvelope, call: PendingRequest) -> ResponseEnvelope:

@@ -100,7 +100,7 @@ class Lifecycle:
         assert self._reply_pattern()
         self.replies: Sequence[Registration] = ()
         self.tickers: list[Ticker] = []
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: dict[asyncio.Task[Any], None] = {}  # in the order of their start
         self.on_startup: list[Hook] = []
         self.on_shutdown: list[Hook] = []
         server.runner.on_failure = self._failed
@@ -400,12 +400,12 @@ class Lifecycle:
         context = contextvars.copy_context()
         context.run(current_request.set, None)  # it outlives the request
         task = asyncio.get_running_loop().create_task(work, context=context)
-        self.tasks.add(task)
+        self.tasks[task] = None
         task.add_done_callback(self._done)
         return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self.tasks.discard(task)
+        self.tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s: a background task failed", self._runtime.host, exc_info=error)
 

@@ -232,7 +232,7 @@ class ResponseReceiver:
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.waiting: dict[str, PendingRequest | ResponseStream] = {}
-        self.local: set[PendingRequest] = set()
+        self.local: dict[PendingRequest, None] = {}  # in the order in which they were sent
         self.transfers = self._new_transfers()
 
     def open(self) -> None:

@@ -434,7 +434,7 @@ class HandlerRunner:
         await asyncio.sleep(0)  # every task has begun: one cancelled before would not respond
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=timeout)
-        late = set(self.tasks)
+        late = list(self.tasks)
         for task in late:
             task.cancel()
         if late:

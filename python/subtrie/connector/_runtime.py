@@ -15,7 +15,7 @@ from itertools import count, repeat
 from typing import Any
 
 from .._core import control_headers
-from . import _settings
+from . import _settings, _system
 from ._clock import ManualClock
 from ._headers import HeaderValues
 from ._ids import Ids
@@ -80,8 +80,8 @@ class Runtime:
         self.round_trip = 0.0
         self.clock: ManualClock | None = None
         self._sender_headers: dict[tuple[str, str | None], HeaderValues] = {}
-        self._background: set[asyncio.Task[Any]] = set()
-        self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._background: dict[asyncio.Task[Any], None] = {}  # in the order of their start
+        self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = _system.queue()
         self._taking = False
         self._number = next(_numbers)
         _alive.add(self)
@@ -216,11 +216,11 @@ class Runtime:
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._background.add(task)
+        self._background[task] = None
         task.add_done_callback(self._background_done)
 
     def _background_done(self, task: asyncio.Task[Any]) -> None:
-        self._background.discard(task)
+        self._background.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s: %r", self.host, error, exc_info=error)
 

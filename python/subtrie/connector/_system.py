@@ -15,6 +15,7 @@ import random
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
@@ -35,6 +36,8 @@ shuffle = random.shuffle
 
 #: Return a lock.
 lock = threading.Lock
+#: Return a queue for what threads hand to each other; each of its steps is atomic.
+queue = deque
 #: Return the event loop for the thread of the connections.
 new_event_loop = asyncio.new_event_loop
 

@@ -61,12 +61,16 @@ class Timers:
             self._cancelled = 0
 
     def close(self) -> None:
-        """Cancel all timeouts."""
-        self._heap.clear()
+        """Forget cancelled timeouts; the deadline of a handler that still runs stays.
+
+        It may be that of another service on this loop, which shares the timer of its caller.
+        """
+        self._heap = [each for each in self._heap if each[2] is not None]
+        heapify(self._heap)
         self._cancelled = 0
-        self._armed = inf
-        if self._handle is not None:
+        if not self._heap and self._handle is not None:
             self._handle.cancel()
+            self._armed, self._handle = inf, None
 
     def _arm(self, when: float) -> None:
         if self._handle is not None:

@@ -1,0 +1,166 @@
+"""The command ``make simulate``: many worlds, and a record of them; or the tape of one seed."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .plan import FAULTS, PHASES
+from .planted import PLANTED
+from .scheduler import Violation
+from .world import World
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_worlds(first: int, count: int) -> dict[str, Any]:
+    """Return the figures of some worlds.
+
+    Args:
+        first: The first seed.
+        count: The number of seeds.
+    """
+    began = time.process_time()
+    outcomes: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    violations: dict[str, str] = {}
+    steps, virtual = 0, 0.0
+    for seed in range(first, first + count):
+        world = World(seed)
+        try:
+            world.run()
+        except Violation as violation:
+            violations[str(seed)] = str(violation)
+        outcomes.update({f"{kind}: {how}": n for (kind, how), n in world.outcomes.items()})
+        seen.update({f"{fault}, {phase}": 1 for fault, phase in world.seen})
+        steps += world.scheduler.steps
+        virtual += world.scheduler.now - 1_000
+    return {
+        "seeds": count, "cpu_seconds": round(time.process_time() - began, 1), "points": steps,
+        "virtual_seconds": round(virtual), "violations": violations,
+        "outcomes": dict(sorted(outcomes.items())), "faults_by_phase": dict(sorted(seen.items())),
+    }  # fmt: skip
+
+
+def digest(first: int, count: int) -> str:
+    """Return a digest of the tapes of some seeds."""
+    read = hashlib.sha256()
+    for seed in range(first, first + count):
+        read.update("\n".join(World(seed).run().scheduler.tape).encode())
+    return read.hexdigest()
+
+
+def find_planted(name: str, most: int) -> dict[str, Any]:
+    """Return the first seed whose world finds a planted fault, and the CPU time until then."""
+    began = time.process_time()
+    with pytest.MonkeyPatch.context() as patch:
+        PLANTED[name](patch.setattr)
+        for seed in range(most):
+            try:
+                World(seed).run()
+            except Violation as violation:
+                took = time.process_time() - began
+                return {"seed": seed, "cpu_seconds": round(took, 1), "how": str(violation)[:200]}
+    return {"seed": None, "cpu_seconds": round(time.process_time() - began, 1), "how": ""}
+
+
+def _parallel(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the worlds in several processes, and add up their figures."""
+    each = -(-options.seeds // options.jobs)
+    processes = []
+    for first in range(options.first, options.first + options.seeds, each):
+        count = min(each, options.first + options.seeds - first)
+        command = [sys.executable, "-m", "simulation", "--json"]
+        command += ["--first", str(first), "--seeds", str(count)]
+        environment = {**os.environ, "PYTHONPATH": f"{_ROOT}:{_ROOT / 'tests'}"}
+        processes.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        )
+    total: dict[str, Any] = {}
+    for process in processes:
+        out, _ = process.communicate()
+        for name, value in json.loads(out.splitlines()[-1]).items():
+            if isinstance(value, dict):
+                into = total.setdefault(name, {})
+                for key, number in value.items():
+                    into[key] = into.get(key, 0) + number if isinstance(number, int) else number
+            else:
+                total[name] = total.get(name, 0) + value
+    return total
+
+
+def _summed_up(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with the rarest pair of fault and phase."""
+    by = figures["faults_by_phase"]
+    pairs = {f"{fault}, {phase}": 0 for fault in FAULTS for phase in PHASES} | by
+    rarest = min(pairs, key=lambda each: pairs[each])
+    share = round(100 * pairs[rarest] / figures["seeds"], 3)
+    return {**figures, "rarest": {"pair": rarest, "percent_of_seeds": share}}
+
+
+def main() -> int:
+    """Run, print the figures, and write the record if one is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tape", action="store_true", help="print the tape of the first seed")
+    parser.add_argument("--digest", action="store_true", help="print a digest of the tapes")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument(
+        "--record", action="store_true", help="write docs/records/simulation-*.json"
+    )
+    options = parser.parse_args()
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+    logging.lastResort = None
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # no creds or configuration of the caller's folder
+        try:
+            return _run(options)
+        finally:
+            os.chdir(_ROOT)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.tape:
+        world = World(options.first)
+        try:
+            world.run()
+        except Violation as violation:
+            print(violation, file=sys.stderr)
+        print("\n".join([str(world.plan), *world.scheduler.tape]))
+        return 0
+    if options.digest:
+        print(digest(options.first, options.seeds))
+        return 0
+    if options.json:
+        print(json.dumps(run_worlds(options.first, options.seeds)))
+        return 0
+    figures = _summed_up(_parallel(options))
+    if options.record:
+        figures["planted"] = {name: find_planted(name, 1_000) for name in PLANTED}
+        figures["tapes"] = {"seeds": 100, "equal": digest(0, 100) == digest(0, 100)}
+        sys.path.insert(0, str(_ROOT / "tools"))
+        import reliability_record
+
+        command = f"make simulate SEEDS={options.seeds}"
+        print(reliability_record.write("simulation", command, options.first, figures))
+    for name, value in figures.items():
+        print(f"{name}: {value}")
+    return 1 if figures["violations"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

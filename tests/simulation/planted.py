@@ -1,0 +1,145 @@
+"""Faults of the connector, planted by replacing private functions; worlds find each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from subtrie._core import control_headers
+from subtrie.connector._broker.connection import Connection
+from subtrie.connector._broker.session import Session
+from subtrie.connector._envelope import PendingRequest
+from subtrie.connector._fragments import Reassembler
+from subtrie.connector._ids import RandomIds
+from subtrie.connector._runtime import _AT_ONCE, Runtime
+from subtrie.connector._server import RequestServer
+
+#: Replaces an attribute of a class: ``pytest.MonkeyPatch.setattr``.
+Replace = Callable[[Any, str, Any], None]
+
+
+def acknowledgement_after_the_handler(replace: Replace) -> None:
+    """Write acknowledgements once the messages were given to their receivers."""
+    before = Session.buffer_updated
+
+    class Later:
+        def __init__(self, reader: Any, session: Session) -> None:
+            self._reader, self._session = reader, session
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._reader, name)
+
+        def feed(self, data: bytes) -> Any:
+            items, groups, acknowledgements = self._reader.feed(data)
+            self._session._late = acknowledgements  # type: ignore[attr-defined]
+            return items, groups, b""
+
+    def buffer_updated(self: Session, nbytes: int) -> None:
+        if not isinstance(self.reader, Later):
+            self.reader = Later(self.reader, self)  # type: ignore[assignment]
+        before(self, nbytes)
+        late = getattr(self, "_late", b"")
+        if late:
+            self.write(late)
+
+    replace(Session, "buffer_updated", buffer_updated)
+
+
+def subscribed_twice_after_a_reconnect(replace: Replace) -> None:
+    """Make the subscriptions again, and once more."""
+    before = Connection._open
+
+    async def _open(self: Connection, server: Any) -> None:
+        await before(self, server)
+        if self._subscriptions and self._session is not None:
+            self._session.write(b"".join(each.line() for each in self._subscriptions.values()))
+
+    replace(Connection, "_open", _open)
+
+
+def reused_ids(replace: Replace) -> None:
+    """Use few message ids, again and again: a late answer then matches another request."""
+    counts: dict[int, Any] = {}
+
+    def message(self: RandomIds) -> str:
+        return f"{next(counts.setdefault(id(self), itertools.count())) % 4:08d}"
+
+    replace(RandomIds, "message", message)
+
+
+def lost_wake_up(replace: Replace) -> None:
+    """Clear the mark that the loop is about to take steps after taking them, not before."""
+
+    def _take(self: Runtime) -> None:
+        handed = self._handed
+        for _ in range(_AT_ONCE):
+            if not handed:
+                break
+            step, arguments = handed.popleft()
+            step(*arguments)
+        self._taking = False
+
+    replace(Runtime, "_take", _take)
+
+
+def source_not_overwritten(replace: Replace) -> None:
+    """Leave the header of the sender as it came."""
+    before = RequestServer._admitted
+
+    def _admitted(self: RequestServer, subject: str, request: Any) -> str | None:
+        given = request.headers.lists.get(control_headers.FROM_HOST)
+        reply_to = before(self, subject, request)
+        if given is not None:
+            request.headers.lists[control_headers.FROM_HOST] = given
+        return reply_to
+
+    replace(RequestServer, "_admitted", _admitted)
+
+
+def fragment_of_another_sender(replace: Replace) -> None:
+    """Leave the source out of what a transfer is known by."""
+    begin, add, ended = Reassembler.begin, Reassembler.add, Reassembler.ended
+    contains = Reassembler.__contains__
+
+    def nameless(key: Any) -> Any:
+        return ("", *key[1:])
+
+    replace(Reassembler, "begin", lambda self, key, *a, **k: begin(self, nameless(key), *a, **k))
+    replace(Reassembler, "add", lambda self, key, *a, **k: add(self, nameless(key), *a, **k))
+    replace(Reassembler, "ended", lambda self, key: ended(self, nameless(key)))
+    replace(Reassembler, "__contains__", lambda self, key: contains(self, nameless(key)))
+
+
+def shared_deadline(replace: Replace) -> None:
+    """Let the last of several handlers of one request take the deadline of the others."""
+
+    def limit(self: PendingRequest, task: Any, deadline: float, *, begins: bool) -> bool:
+        self._handler, self._deadline, self._handling, self._begins = task, deadline, True, begins
+        return True
+
+    replace(PendingRequest, "limit", limit)
+
+
+def lost_error(replace: Replace) -> None:
+    """Do not look at ``-ERR``."""
+    before = Session._process
+
+    def _process(self: Session, op: Any) -> None:
+        if op.op != "-ERR":
+            before(self, op)
+
+    replace(Session, "_process", _process)
+
+
+#: The planted faults by name.
+PLANTED = {
+    "acknowledgement after the handler": acknowledgement_after_the_handler,
+    "subscribed twice after a reconnect": subscribed_twice_after_a_reconnect,
+    "late answer matched to a reused id": reused_ids,
+    "lost wake-up between reader and loop": lost_wake_up,
+    "source not overwritten": source_not_overwritten,
+    "fragment of another sender": fragment_of_another_sender,
+    "deadline shared by two services": shared_deadline,
+    "lost -ERR": lost_error,
+}
