@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import time
 from collections import OrderedDict
 from functools import cached_property
 
 from .._core import control_headers
 from .._core.errors import SubtrieError
 from .._core.ports import CONTROL
+from . import _system
 from ._client import RequestClient
 from ._endpoint import OWN, Endpoint
 from ._errors import HTTPError
@@ -109,7 +109,7 @@ class PeerCache:
     def hold(self, key: str, value: bytes) -> None:
         """Keep a value, and evict others if the cache is full."""
         self.drop(key)
-        self._held[key], self._used[key] = value, time.monotonic()
+        self._held[key], self._used[key] = value, _system.monotonic()
         self._size += len(value)
         while self._size > _CAPACITY:
             self.drop(next(iter(self._held)))
@@ -121,7 +121,7 @@ class PeerCache:
             key: The key.
             used: Whether this counts as a use, so that it stays longer.
         """
-        value, now = self._held.get(key), time.monotonic()
+        value, now = self._held.get(key), _system.monotonic()
         if value is None or now - self._used[key] >= KEEPS_FOR:
             self.drop(key)
             return None

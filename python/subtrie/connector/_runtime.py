@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -121,7 +120,7 @@ class Runtime:
 
     def now(self) -> float:
         """Return the seconds since the epoch, on the clock of a test if there is one."""
-        return time.time() if self.clock is None else self.clock()
+        return _system.now() if self.clock is None else self.clock()
 
     def sender_headers(self, op: str, queue: str | None = None) -> HeaderValues:
         """Return the control headers that identify the sender; callers must not modify them.

@@ -7,10 +7,11 @@ for absent. A while after the last slow one it is Go's again, also if nothing wa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from .. import _system
 
 _KEPT = 128  # acknowledgements
 _PLACE = 126  # of the 99th percentile among them, in order
@@ -48,7 +49,7 @@ class AckTimes:
 
     __slots__ = ("_clock", "_count", "_slow", "_slow_at", "_times")
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = lambda: _system.monotonic()) -> None:
         self._clock, self._slow_at = clock, 0.0
         self._times = [0.0] * _KEPT
         self._count = 0
