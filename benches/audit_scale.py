@@ -185,6 +185,9 @@ def run_here(log: Path) -> dict:
         }  # fmt: skip
 
 
+_TIMES = ("seconds", "cpu_seconds", "divider_cpu_seconds")
+
+
 def run_in_turn(log: Path, pairs: int) -> dict:
     """Run audits with one thread and with two, in turn, and return the medians."""
     command = [sys.executable, __file__, "--log", str(log), "--once"]
@@ -196,7 +199,7 @@ def run_in_turn(log: Path, pairs: int) -> dict:
             )
             runs.append(json.loads(done.stdout))
     medians = {
-        threads: {name: round(median(run[name] for run in runs), 3) for name in runs[0]}
+        threads: {name: round(median(run[name] for run in runs), 3) for name in _TIMES}
         for threads, runs in found.items()
     }
     one, two = medians["1"], medians["2"]
@@ -207,6 +210,7 @@ def run_in_turn(log: Path, pairs: int) -> dict:
         "load_average": round(os.getloadavg()[1], 1),
         "log_mib": round(log.stat().st_size / 2**20),
         "pairs": pairs,
+        "real_time": all(run["real_time"] for runs in found.values() for run in runs),
         "medians": medians,
         "seconds": {name: [run["seconds"] for run in runs] for name, runs in found.items()},
         "one_to_two": round(one["seconds"] / two["seconds"], 2),
@@ -235,6 +239,7 @@ def run_on(threads: int, log: Path) -> dict[str, float]:
         "seconds": round(seconds, 2),
         "cpu_seconds": round(cpu_seconds, 2),
         "divider_cpu_seconds": round(time.process_time() - used, 2),
+        "real_time": os.sched_getscheduler(0) == os.SCHED_FIFO,
     }
 
 
@@ -246,7 +251,7 @@ def run(log: Path, turns: int, heap: str) -> dict:
 
     steps: list[list] = []
 
-    def step(name: str) -> None:
+    def step(name: str, rows: int = 0) -> None:
         steps.append([name, time.perf_counter()])
 
     with Memory() as memory:
@@ -271,7 +276,8 @@ def run(log: Path, turns: int, heap: str) -> dict:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
         f"Python {platform.python_version()}",
-        "load_average": os.getloadavg()[1],
+        "load_average": round(os.getloadavg()[1], 1),
+        "real_time": os.sched_getscheduler(0) == os.SCHED_FIFO,
         "log_mib": round(size / 2**20),
         "lines": summary["lines"],
         "partitions": partitions,

@@ -335,12 +335,14 @@ def _of_the_wire(record: dict[str, Any]) -> list[str]:
 
 def _of_the_audit(audit: dict[str, Any]) -> list[str]:
     peak = audit["peak_mib"]
+    priority = "with the priority of real time, " if audit.get("real_time") else ""
     return [
         "",
         "## Duration of an audit",
         "",
-        f"{audit['log_mib']:,} MiB, {audit['lines']:,} lines, {audit['machine']}, "
-        f"{audit['date']}: {audit['seconds']} s, {audit['lines_per_second']:,} lines per second, "
+        f"{audit['log_mib']:,} MiB on Spark, {audit['lines']:,} lines, {audit['machine']}, "
+        f"{priority}{audit['date']}: {audit['seconds']} s with the start of the session, "
+        f"{audit['lines_per_second']:,} lines per second, "
         f"{audit['partitions']} partitions, driver heap {audit['driver_heap']}; at most "
         f"{peak['jvm']:,} MiB in the JVM and {peak['workers_together']:,} MiB in all workers.",
         "",
