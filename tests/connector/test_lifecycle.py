@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+import subtrie
 from subtrie import AddressError, BusError, Dispatcher, InvalidInput, microbus
 from subtrie.connector import Connector, HTTPError, _settings
 from subtrie.connector._broker.shared import open_connections
@@ -124,7 +127,11 @@ def test_the_sources_of_the_plane(monkeypatch, plane):
     assert Connector(HOST).plane == plane, "derived from the id of this test"
     monkeypatch.setenv("MICROBUS_PLANE", "fromenv")
     assert Connector(HOST).plane == "fromenv"
-    assert Connector(HOST, plane="given").plane == "given"
+    given = Connector(HOST, plane="given")
+    assert given.plane == "given"
+    with given.moved("moved"):  # of a connector that is made already
+        assert given.plane == "moved"
+    assert given.plane == "given"
     monkeypatch.delenv("MICROBUS_PLANE")
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert Connector(HOST).plane == "microbus"
@@ -132,6 +139,55 @@ def test_the_sources_of_the_plane(monkeypatch, plane):
     assert Connector(HOST).plane == "fromfile"
     Path("env.local.yaml").write_text('MICROBUS_PLANE: "local"  # wins\n')
     assert Connector(HOST).plane == "local"
+
+
+#: Two tests that give no plane, run at a time by two processes, on one broker.
+TWO_TESTS = """
+import asyncio, os
+from pathlib import Path
+import pytest
+from subtrie.connector import Connector
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_alone(name):
+    async def main():
+        options = {"nats": os.environ["BROKER"], "short_circuit": False}
+        shop, web = Connector("shop.example", **options), Connector("web.example", **options)
+        shop.endpoint("GET", "/x")(lambda: name)
+        shop.endpoint("GET", "/all", queue=None)(lambda: name)
+        async with shop, web, asyncio.timeout(60):
+            Path(name).touch()
+            while not (Path("one").exists() and Path("two").exists()):
+                await asyncio.sleep(0.01)
+            for _ in range(50):
+                answer = await web.request("GET", "https://shop.example/x")
+                assert answer.body == name.encode()
+            heard = [a.body async for a in web.publish("GET", "https://shop.example/all")]
+            assert heard == [name.encode()]
+            Path(f"{name}-done").touch()
+            while not (Path("one-done").exists() and Path("two-done").exists()):
+                await asyncio.sleep(0.01)
+    asyncio.run(main())
+"""
+
+
+async def test_two_tests_at_a_time_do_not_receive_each_others_messages(broker, tmp_path):
+    (tmp_path / "test_two.py").write_text(TWO_TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    package = str(Path(subtrie.__file__).parents[1])
+    environment = {**os.environ, "BROKER": broker.url, "PYTHONPATH": package}
+    running = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+            f"test_two.py::test_alone[{name}]",
+            cwd=tmp_path, env=environment, stdout=asyncio.subprocess.PIPE,
+        )
+        for name in ("one", "two")
+    ]  # fmt: skip
+    for each in running:
+        told, _ = await each.communicate()
+        assert each.returncode == 0, told.decode()
+        assert b"1 passed" in told
 
 
 def test_hosts_ids_planes_and_localities_are_checked_at_once():

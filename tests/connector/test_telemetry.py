@@ -90,6 +90,38 @@ async def test_the_same_spans_and_counters_on_both_transports(
     ]
 
 
+async def test_the_same_log_records_of_requests_on_both_transports(
+    make_memory, make_nats, spans, caplog
+):
+    """Beside those of start and end, which name the broker."""
+    caplog.set_level(logging.DEBUG, "subtrie")
+    usual = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+    told = []
+    for make in (make_memory, make_nats):
+        caplog.clear()
+        spans.clear()
+        error, _ = await _story(make)
+        told.append(
+            [
+                (each.name, each.levelname, each.getMessage().replace(error.trace, "of the error"),
+                 {key: "of the error" if value == error.trace else value
+                  for key, value in vars(each).items() if key not in usual})
+                for each in caplog.records
+                if ": up as " not in each.getMessage() and not each.getMessage().endswith(": down")
+            ]
+        )  # fmt: skip
+    assert told[0] == told[1]
+    assert [(level, text) for _, level, text, _ in told[0]] == [
+        ("INFO", "stock.example: handling GET /level failed: 409: no stock (trace of the error)"),
+        (
+            "INFO",
+            f"{HOST}: handling GET /relay/{{n}} failed: 409: no stock, "
+            "from GET https://stock.example:443/level (trace of the error)",
+        ),
+    ]
+    assert all("of the error" in more.values() for *_, more in told[0])
+
+
 @pytest.fixture(scope="module")
 def meters():
     """Return the reader of counters; one provider for the process."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
+import nats
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import subtrie
 from engines import ENGINES
+from servers import serving
 from subtrie import InvalidName, names
 
 PRINTABLE = "".join(map(chr, range(33, 127)))
@@ -303,3 +308,43 @@ def test_a_report_has_the_hash_of_an_equal_one(engine, text):
     made = type(report)(*report)
     assert (made, hash(made)) == (report, hash(report))
     assert {made: "found"}[report] == "found"
+
+
+#: Names of which a broker and ``names`` say the same; no name with a dot fits into the request.
+OF_A_BROKER = [
+    *(f"a{chr(code)}b" for code in range(33, 127) if chr(code) != "."),
+    "a" * 255, "a" * 256, "CON", "_kv", "-", "=",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["stream", "durable"])
+def test_a_broker_refuses_the_names_that_are_refused_here(tmp_path, kind):
+    """As errors of its API; it also takes names outside ASCII, which ADR-6 does not."""
+
+    async def refused(url: str) -> set[str]:
+        client = await nats.connect(url)
+
+        async def fails(subject: str, body: object) -> bool:
+            reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), 20)
+            return "error" in json.loads(reply.data)
+
+        assert not await fails("STREAM.CREATE.S", {"name": "S", "subjects": ["s"]})
+        found = set()
+        for number, name in enumerate(OF_A_BROKER):
+            if kind == "stream":
+                config = {"name": name, "subjects": [f"s{number}"], "storage": "memory"}
+                failed = await fails(f"STREAM.CREATE.{name}", config)
+            else:
+                config = {"durable_name": name, "ack_policy": "explicit"}
+                body = {"stream_name": "S", "config": config}
+                failed = await fails(f"CONSUMER.DURABLE.CREATE.S.{name}", body)
+            found |= {name} if failed else set()
+        await client.close()
+        return found
+
+    store = f'jetstream {{ store_dir: "{tmp_path}/store" }}'
+    with serving(tmp_path / "broker", store) as url:
+        found = asyncio.run(refused(url))
+    for engine in ENGINES.values():
+        assert found == {name for name in OF_A_BROKER if not engine.check_name(name, kind)}
+    assert found == {"a*b", "a>b", "a/b", "a\\b", "a" * 256}

@@ -253,6 +253,16 @@ def test_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
     assert subtrie.Subject("straße", dialect="server").dialect == "server"
 
 
+@pytest.mark.usefixtures("engine_in_use")
+@pytest.mark.parametrize("kind", [subtrie.Subject, subtrie.Pattern])
+def test_a_subject_or_pattern_outside_ascii_says_that_nothing_is_guaranteed(kind):
+    with pytest.raises(subtrie.SubtrieError, match="NATS gives no guarantees") as caught:
+        kind("é")
+    assert caught.value.reason == "non-ascii"
+    assert repr(kind("é", dialect="server")).endswith("'é', dialect='server')")
+    assert "NATS gives no guarantees" in " ".join(kind.__doc__.split())
+
+
 @pytest.mark.requirement("S1-034")
 @pytest.mark.usefixtures("engine_in_use")
 @pytest.mark.parametrize("text", ["straße", "orders.日本", "a.\u00a0b"])

@@ -52,7 +52,8 @@ class Subject(_Checked):
 
     Args:
         text: At most 1,024 bytes and 64 tokens in ``strict``, 4,096 bytes in ``server``.
-        dialect: ``strict`` or ``server``.
+        dialect: ``strict`` or ``server``, which also takes characters outside ASCII: for these NATS
+            gives no guarantees.
 
     Raises:
         SubjectError: The text is not a valid subject.
@@ -75,7 +76,8 @@ class Pattern(_Checked):
 
     Args:
         text: Limited as the text of a ``Subject``.
-        dialect: ``strict`` or ``server``.
+        dialect: ``strict`` or ``server``, which also takes characters outside ASCII: for these NATS
+            gives no guarantees.
 
     Raises:
         PatternError: The text is not a valid pattern.
