@@ -13,6 +13,8 @@ from subtrie.connector import Connector, HTTPError, Request, Response, _ingress,
 from subtrie.connector._envelope import PendingRequest
 from subtrie.testing import actor_token
 
+from .test_actor_tokens import BEARER, TokenService
+
 
 class Answer:
     """The response of an ASGI application."""
@@ -239,6 +241,39 @@ async def test_the_token_of_the_end_user_becomes_the_actor(shop):
         told = json.loads((await ask(app, "GET", "/shop.example/echo/x", headers=opaque)).body)
         assert told["actor"] is None
         assert told["headers"]["Authorization"] == "Bearer of-another-system"
+
+
+async def test_a_signed_token_is_verified_with_the_keys_of_its_service(make):
+    """Outside of tests: nothing but a signature makes an actor."""
+    hosts = ("web.example", "shop.example", BEARER)
+    web, shop, tokens = (make(host, deployment="LOCAL") for host in hosts)
+    signer = TokenService(BEARER)
+    signer.add("k1")
+    tokens.endpoint("GET", ":888/jwks")(signer.jwks)
+
+    @shop.endpoint("GET", "/mine", requires="sub")
+    async def mine(request: Request) -> Response:
+        assert request.actor is not None
+        return Response(200, request.actor["sub"])
+
+    token = signer.sign(sub="ann")
+    unsigned = actor_token({"sub": "ann", "iss": BEARER})
+    app = ingress(web)
+    async with tokens, shop, web:
+        for given, status in (
+            (token, 200),
+            (token[:-4] + "AAAA", 401),
+            (unsigned, 401),
+            (signer.sign(sub="ann", exp=1), 401),
+            (signer.sign(sub="ann", iss="https://evil.example"), 401),
+        ):
+            for header in (
+                ("Authorization", f"Bearer {given}"),
+                ("Cookie", f"Authorization={given}"),
+            ):
+                answer = await ask(app, "GET", "/shop.example/mine", headers=[header])
+                assert answer.status == status, (header[0], given)
+                assert answer.body == b"ann" or status == 401
 
 
 async def test_cookies_and_redirects_pass(shop):
