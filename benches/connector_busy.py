@@ -305,7 +305,7 @@ def missed(record: dict[str, Any]) -> list[str]:
 
     def value(caller: str, service: str, number: int, name: str) -> float | None:
         row = rows.get(f"{caller} to {service}, {number}")
-        return None if row is None else row[name]
+        return None if row is None else row.get(name)
 
     for caller in ("Python", "peer"):
         late = value(caller, "Python", 512, "ack_timeouts")
