@@ -212,6 +212,33 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _cpu_beside_go() -> list[str]:
+    """Return the table of CPU beside a connector of Go, of the latest run."""
+    name, record = newest("busy-go-*.json")
+    lines = [
+        "",
+        f"CPU of one request beside that of {record['peer']}, in one run (record `{name}`, load "
+        f"average {record['load_average']:g}: other programs ran, so that only the ratios count): "
+        "callers of a service of Go, and services under a caller of Go.",
+        "",
+        "| in flight | caller, Python | caller, Go | service, Python | service, Go |",
+        "|---|---|---|---|---|",
+    ]
+    rows = record["in_flight"]
+    for number in sorted({int(what.rpartition(", ")[2]) for what in rows}):
+        cells = [
+            rows[f"{caller} to {service}, {number}"][f"{side}_us_a_request"]
+            for caller, service, side in (
+                ("Python", "peer", "caller"),
+                ("peer", "peer", "caller"),
+                ("peer", "Python", "service"),
+                ("peer", "peer", "service"),
+            )
+        ]
+        lines.append(f"| {number:,} | " + " | ".join(f"{cell} µs" for cell in cells) + " |")
+    return lines
+
+
 def _of_the_client() -> list[str]:
     """Return the sections about the NATS client and its acknowledgements."""
     record = json.loads((RECORDS / "busy-py311.json").read_text())
@@ -241,6 +268,7 @@ def _of_the_client() -> list[str]:
             f"| {kind} | {int(count):,} | {row['answered_per_second']:,} | "
             f"{row['p99_ms']} ms | {row['service_us_a_request']} µs |"
         )
+    lines += _cpu_beside_go()
     lines += [
         "",
         "Acknowledgements while the service is busy, with the switch interval of 0.5 ms that a "
