@@ -121,7 +121,7 @@ async def test_handlers_share_values_through_the_cache(make):
 
 def test_a_value_that_was_not_used_for_an_hour_is_forgotten(make_memory, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr("subtrie.connector._peer_cache.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("subtrie.connector._system.monotonic", lambda: now[0])
     cache = make_memory(HOST)._cache
     cache.hold("a", b"1")
     cache.hold("b", b"22")
