@@ -70,13 +70,14 @@ def section() -> list[str]:
             "thread. `benches/audit_scale.py --threads 5` measures it.",
         ]
     if subjects is not None:
+        priority = " under the priority of real time" if subjects.get("real_time") else ""
         lines += [
             "",
             f"{subjects['rows']:,} subjects of {subjects['patterns']:,} patterns in Parquet, as "
             "multiples of an identity `mapInArrow` of the same column "
-            f"({subjects['medians']['identity']['seconds']} s; {subjects['rounds']} rounds, a load "
-            f"of {subjects['load_average']}, {subjects['date']}). `benches/spark/subjects.py` "
-            "measures it.",
+            f"({subjects['medians']['identity']['seconds']} s; rounds: {subjects['rounds']}, "
+            f"a load of {subjects['load_average']}{priority}, {subjects['date']}). "
+            "`benches/spark/subjects.py` measures it.",
         ]
         found = subjects["times_identity"]
         rows = [

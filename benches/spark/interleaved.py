@@ -114,6 +114,7 @@ def write_record(name: str, record: dict[str, Any]) -> None:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
         f"Python {platform.python_version()}",
         "load_average": round(os.getloadavg()[1], 1),
+        "real_time": os.sched_getscheduler(0) == os.SCHED_FIFO,
     }
     RECORDS.mkdir(exist_ok=True)
     text = json.dumps(head | record, indent=1) + "\n"
