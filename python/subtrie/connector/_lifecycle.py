@@ -258,7 +258,9 @@ class Lifecycle:
             if loop.time() + pause > ends:
                 raise ConnectionError(f"{why}; waited {wait:g} s for it")
             if pause == _FIRST_WAIT:
-                logger.warning("%s: waiting for the broker: %s", self._runtime.host, why)
+                host = self._runtime.host
+                text = "%s: waiting for the broker: %s"
+                logger.warning(text, host, why, extra={"service": host})
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_WAIT)
 
@@ -407,7 +409,9 @@ class Lifecycle:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self.tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("%s: a background task failed", self._runtime.host, exc_info=error)
+            host = self._runtime.host
+            text, fields = "%s: a background task failed", {"service": host}
+            logger.error(text, host, exc_info=error, extra=fields)
 
     async def _finish_background(self, timeout: float) -> None:
         """Await the background tasks; cancel them after ``timeout`` seconds."""

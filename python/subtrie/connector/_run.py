@@ -40,10 +40,10 @@ async def serve(*connectors: Connector) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     try:
         await _until(stop, _start_all(connectors))
-        alone = [each.host for each in connectors if each._transport.nats is None]
-        if alone and not stop.is_set():
-            text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
-            logger.warning(text, ", ".join(alone))
+        for each in connectors:
+            if each._transport.nats is None and not stop.is_set():
+                text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
+                logger.warning(text, each.host, extra={"service": each.host})
         await stop.wait()
     finally:
         for connector in reversed(connectors):

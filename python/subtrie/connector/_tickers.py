@@ -92,5 +92,5 @@ class Ticker:
                 if inspect.isawaitable(result):
                     await result
         except Exception:
-            logger.exception("%s: %s failed", runtime.host, name)
+            logger.exception("%s: %s failed", runtime.host, name, extra={"service": runtime.host})
             raise
