@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 _PING_EVERY = 20.0  # seconds
 _MOST_PINGS = 2  # without an answer
-_NO_RESPONDERS = b"NATS/1.0 503\r\n\r\n"
 
 
 class Subscription:
@@ -239,10 +238,11 @@ class Broker:
         count = self._deliver(message, None, client)
         count += self._forward(message, client)
         if not count and op.reply and client.says("no_responders") and client.says("headers"):
-            nobody = Message(op.reply, None, _NO_RESPONDERS, b"")
+            header = f"NATS/1.0 503\r\nNats-Subject: {op.subject}\r\n\r\n".encode()
+            status = Message(op.reply, None, header, b"")
             for entry in self.index.subscriptions(op.reply):
-                if entry.value.client is client:
-                    self._give(entry.value, nobody)
+                if entry.value.client is client and entry.value.queue is None:
+                    self._give(entry.value, status)
                     break
 
     def _deliver(
