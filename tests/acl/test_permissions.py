@@ -382,3 +382,25 @@ def test_subtrie_json_is_read_strictly(document, reason, tmp_path):
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(tmp_path / "rules.json")
     assert caught.value.reason == reason
+
+
+#: Limits in an order in which each is above those before it; a negative one is no limit.
+_OFTEN = [1, 2, 5, -1]
+_LONG = [0.5, 1.0, 120.0, -1.0]
+
+
+@pytest.mark.parametrize("often", _OFTEN)
+@pytest.mark.parametrize("long", _LONG)
+def test_a_limit_of_responses_covers_another_if_both_numbers_do(often, long):
+    limit = ResponseLimit(often, long)
+    for other_often in _OFTEN:
+        for other_long in _LONG:
+            wanted = _OFTEN.index(other_often) <= _OFTEN.index(often)
+            wanted = wanted and _LONG.index(other_long) <= _LONG.index(long)
+            other = ResponseLimit(other_often, other_long)
+            assert limit.covers(other) is wanted, other
+            here = Permissions(publish_allow=["a"], allow_responses=other)
+            there = Permissions(publish_allow=["a"], allow_responses=limit)
+            relation = "equal" if limit == other else "subset" if wanted else None
+            found = here.compare(there).relation
+            assert found == relation if wanted else found in ("superset", "incomparable")
