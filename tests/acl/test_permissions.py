@@ -384,7 +384,7 @@ def test_subtrie_json_is_read_strictly(document, reason, tmp_path):
     assert caught.value.reason == reason
 
 
-#: Limits in an order in which each is above those before it; a negative one is no limit.
+#: Limits in an order in which each is above those before it; negative stands for unlimited.
 _OFTEN = [1, 2, 5, -1]
 _LONG = [0.5, 1.0, 120.0, -1.0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -119,3 +120,16 @@ def test_each_builtin_expectation_can_fail(spark, mixed) -> None:
         tables = [name for name in TABLE_KEYS if found.count(name)]
     others = {each["name"] for each in BUILTIN if "unique" not in each}
     assert failed == others | {f"keys of {name} are unique" for name in tables}
+
+
+@pytest.mark.parametrize(
+    ("comparison", "satisfied"),
+    [("equals", {5}), ("at_most", {5, 6}), ("at_least", {4, 5})],
+)
+def test_the_bounds_of_each_comparison(comparison, satisfied) -> None:
+    """Of a sum of 5, which is 2 + 4 - 1: a counter, a number, and one that is taken away."""
+    counted = SimpleNamespace(counters={"lines": 2, "published": 1})
+    for bound in (4, 5, 6):
+        each = {"name": "n", "sum": ["counts.lines", 4, "-counts.published"], comparison: [bound]}
+        found = failures(counted, [each])
+        assert (found == []) is (bound in satisfied), bound
