@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
-from subtrie.audit._readers.log_files import log_files
+from subtrie.audit._readers.log_files import log_files, shown_path
 from subtrie.audit._schema import EVENTS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
@@ -396,3 +396,15 @@ def test_of_a_folder_of_logs_the_files_are_logs_and_folders_in_it_are_not(tmp_pa
     (alone / "within").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match="no log in"):
         log_files([str(alone)])
+
+
+def test_of_the_parameters_of_a_uri_only_three_are_shown():
+    names = ["access_key", "secret_key", "session_token", "sas", "Region", "", "key", "proxy"]
+    shown = ["endpoint_override=h:9000", "region=eu", "scheme=http"]
+    text = "&".join([*shown, *(f"{name}=hush" for name in names), "hush"])
+    told = shown_path(f"s3://hush:hush@bucket/log?{text}")
+    assert "hush" not in told
+    assert all(each in told for each in shown)
+    assert told.startswith("s3://")
+    assert told.partition("?")[0].endswith("@bucket/log")
+    assert shown_path("/var/log/a?access_key=b") == "/var/log/a?access_key=b"

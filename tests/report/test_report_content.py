@@ -85,6 +85,19 @@ def test_routes_of_two_services_are_one_edge(report):
     assert trusts["orders.example", "token.example"] == ("danger",)
 
 
+def test_an_edge_has_all_planes_and_trusts_and_the_whole_time(tmp_path):
+    rows = [
+        call("a.x", "b.x", 3, plane="two", port=666, route="z"),
+        call("a.x", "b.x", 5, plane="one"),
+        call("a.x", "b.x", 1, plane="two"),
+    ]
+    (edge,) = read_report(make_run(tmp_path / "run", {"call_graph": rows})).edges
+    assert (edge.planes, edge.trusts) == (("one", "two"), ("danger", "safe"))
+    assert (edge.published, edge.routes) == (9, 2)
+    alone = read_report(make_run(tmp_path / "alone", {"call_graph": rows[1:2]})).edges[0]
+    assert (edge.first, edge.last) == (alone.first, alone.last)
+
+
 def test_commands_are_quoted_for_a_shell(runs):
     found = read_report(runs["hostile"], name="a run; rm -rf").findings
     assert found
