@@ -242,7 +242,7 @@ class Broker:
             status = Message(op.reply, None, header, b"")
             for entry in self.index.subscriptions(op.reply):
                 if entry.value.client is client and entry.value.queue is None:
-                    self._give(entry.value, status)
+                    self._give(entry.value, status, counted=False)
                     break
 
     def _deliver(
@@ -288,8 +288,8 @@ class Broker:
             reached += 1
         return reached
 
-    def _give(self, subscription: Subscription, message: Message) -> int:
-        subscription.delivered += 1
+    def _give(self, subscription: Subscription, message: Message, *, counted: bool = True) -> int:
+        subscription.delivered += counted
         client = subscription.client
         reply = f"{message.reply} " if message.reply else ""
         start = f"{message.subject} {subscription.sid} {reply}"
