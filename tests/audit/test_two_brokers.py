@@ -12,7 +12,7 @@ from plain_tables import audit as plain_audit
 from trace_writer import Trace
 from truth import tables_differ
 
-from subtrie.spark import TABLES, audit
+from subtrie.spark import TABLES, Questions, audit
 
 HEARD = "p1.safe.443.a_com.b_com._.GET.heard"
 UNHEARD = "p1.safe.443.a_com.b_com._.GET.unheard"
@@ -66,6 +66,42 @@ def test_with_both_logs_the_undelivered_message_is_known(spark, logs) -> None:
     assert (summary["forwarded"], summary["unmatched"]) == (0, 0)
     assert undelivered == [UNHEARD]
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (2, 1, 1)
+
+
+def test_what_only_another_broker_delivers_is_a_flow(tmp_path) -> None:
+    """A message published at one broker and delivered by another one alone had no flow."""
+    here, there = Trace(pid=7), Trace(pid=8)
+    here.subscribe(3, "shop.*", "1")
+    there.subscribe(4, "shop.>", "1", "q")
+    for trace in (here, there):
+        trace.tick(1)
+    for number in range(10):
+        subject = "shop.both" if number < 6 else "shop.far.away"
+        here.publish(1, subject)
+        if number < 6:
+            here.deliver(3, subject, "1")
+        route(here, f"->> [RMSG $G {subject} | q 2]")
+        route(there, f"<<- [RMSG $G {subject} | q 2]")
+        there.deliver(4, subject, "1")
+        if number < 2:  # the same subject, published at the other broker and delivered there only
+            there.tick(2)
+            there.publish(2, subject)
+            there.deliver(4, subject, "1")
+        for trace in (here, there):
+            trace.tick(3)
+    paths = [tmp_path / "here.log", tmp_path / "there.log"]
+    for path, trace in zip(paths, (here, there), strict=True):
+        path.write_text(trace.text())
+    names = ("publisher", "pattern", "subscriber", "published", "delivered", "undelivered")
+    for order, split in ((paths, None), (paths[::-1], 400)):
+        found = audit(None, [str(p) for p in order], questions=Questions(), split_bytes=split)
+        with found as result:
+            flows = [tuple(row[name] for name in names) for row in result.rows("flows")]
+        assert sorted(flows) == [
+            ("7/client:1", "shop.*", "7/client:3", 6, 6, 0),
+            ("7/client:1", "shop.>", "8/client:4", 10, 10, 0),
+            ("8/client:2", "shop.>", "8/client:4", 2, 2, 0),
+        ]
 
 
 HOSTS = ("b_com", "c_com", "d_com")

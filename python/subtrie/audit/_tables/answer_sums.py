@@ -110,7 +110,8 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
 
     The log does not say which publisher a delivery comes from. If several publish one subject, its
     deliveries are divided in the ratio of their messages that were received: this is exact for
-    subscribers that received all of them.
+    subscribers that received all of them. Deliveries of a server are also those of messages that
+    others sent to it.
     """
     published: dict[tuple[str, int], dict[str, _Sent]] = defaultdict(dict)
     delivered, seen = _received(sums, bucket, of)
@@ -127,12 +128,12 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         published[server, at].setdefault(who, _Sent()).add(
             counts, (first, last), (first_lost, last_lost), others
         )
+    for to, shares in _shares(bucket, of, published, delivered).items():
+        for (server, at, who), share in shares.items():
+            pattern, subscriber, queue = to[1:]
+            key = (who, folded(pattern), subscriber, queue)
+            sums.add("flow", key, published[server, at][who].received(share))
     for key, publishers in published.items():
-        received = sorted((who, sent) for who, sent in publishers.items() if sent.taken > 0)
-        for (pattern, subscriber, queue), count in delivered.get(key, {}).items():
-            shares = _divided(count, [sent.taken for _, sent in received])
-            for (who, sent), share in zip(received, shares, strict=True):
-                sums.add("flow", (who, folded(pattern), subscriber, queue), sent.received(share))
         subject = folded(of.subjects.texts[key[1]].as_py())
         for who, sent in publishers.items():
             for other in sent.others:
@@ -145,6 +146,46 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
                 sums.add("flow", (who, subject, OTHER_SERVERS, None), sent.elsewhere)
             if sent.lost or not (sent.taken or sent.passed_on):
                 sums.add("flow", (who, subject, None, None), sent.left)
+
+
+def _shares(
+    bucket: Bucket,
+    of: Classified,
+    published: dict[tuple[str, int], dict[str, _Sent]],
+    delivered: _Deliveries,
+) -> dict[tuple[int, str, str, str | None], dict[tuple[str, int, str], int]]:
+    """Return what each subscription received of each publisher at a server, over all servers.
+
+    Returns:
+        By subject and subscription (pattern, subscriber, queue) the number of messages of each
+        server, subject and publisher.
+    """
+    weights: dict[tuple[str, int], dict[tuple[str, int, str], int]] = defaultdict(dict)
+    for (server, at), publishers in published.items():
+        for who, sent in publishers.items():
+            weights[server, at][server, at, who] = sent.taken
+    places = {}
+    if bucket.crossed:
+        crossing = {each.subject for each in bucket.crossed}
+        places = {s: at for at, s in enumerate(of.subjects.texts.to_pylist()) if s in crossing}
+    for (server, who, subject, other), count in bucket.crossed.items():
+        at = places[subject]
+        if who not in published.get((server, at), ()):
+            continue  # no message of it was accepted
+        # At its own server: less those that only clients of other servers received.
+        more = count if other != server else -count
+        shares = weights[other, at]
+        shares[server, at, who] = shares.get((server, at, who), 0) + more
+    found: dict[Any, dict[tuple[str, int, str], int]] = defaultdict(dict)
+    for (server, at), subscriptions in delivered.items():
+        known = sorted((key, weight) for key, weight in weights[server, at].items() if weight > 0)
+        for subscription, count in subscriptions.items():
+            shares = found[at, *subscription]
+            for (key, _), share in zip(
+                known, _divided(count, [weight for _, weight in known]), strict=True
+            ):
+                shares[key] = shares.get(key, 0) + share
+    return found
 
 
 _Span = tuple[int | None, int | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from .._partial.kinds import add_up
 from .._partial.partial import Partial
 from .context import Asked, Context, Open
-from .messages_between_servers import followed
+from .messages_between_servers import Crossing, followed
 from .pattern_index import PatternIndex
 from .streams import Receivers
 
@@ -31,6 +32,7 @@ class Bucket:
         lost: Server, subject and position of each message that no client received.
         publishes: Messages, with ``at``, the number of the subject.
         deliveries: Deliveries, likewise.
+        crossed: The messages that clients of other servers received, as ``Followed`` counts them.
         subjects: The distinct subjects; None if there is neither a message nor a delivery.
     """
 
@@ -42,8 +44,9 @@ class Bucket:
         self.index: PatternIndex = opened(context.subscribed)
         self.lost: pa.Table = partial.table("undelivered")
         hops, arrivals = partial.table("hop"), partial.table("arrival")
+        self.crossed: Counter[Crossing] = Counter()
         if hops.num_rows and arrivals.num_rows:
-            changed, more = followed(hops, arrivals)
+            changed, more, self.crossed = followed(hops, arrivals)
             partial.add_publishes(changed)
             self.lost = pa.concat_tables([self.lost, more])
         numbered = partial.numbered()

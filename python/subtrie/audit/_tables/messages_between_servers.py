@@ -10,9 +10,9 @@ delivered.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._partial.kinds import SUMS, kind_schema
 
@@ -22,15 +22,43 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
+class Crossing(NamedTuple):
+    """Messages of one publisher to one subject, received by clients of another server.
+
+    Attributes:
+        server: The server that received them from the publisher.
+        who: The identity of the publisher, else its connection.
+        subject: The subject.
+        other: The server whose clients received them.
+    """
+
+    server: str
+    who: str
+    subject: str
+    other: str
+
+
+class Followed(NamedTuple):
+    """What is known of messages between servers.
+
+    Attributes:
+        publishes: What to add to the rows of the kind ``publish``.
+        undelivered: Further rows of the kind ``undelivered``.
+        crossed: The number of messages of each crossing. In place of the other server, their own
+            server stands for those that no client of their own received.
+    """
+
+    publishes: pa.Table
+    undelivered: pa.Table
+    crossed: Counter[Crossing]
+
+
+def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
     """Pair messages that left with messages that arrived.
 
     Args:
         hops: Rows of the kind ``hop``.
         arrivals: Rows of the kind ``arrival``.
-
-    Returns:
-        What to add to the rows of the kind ``publish``, and further rows ``undelivered``.
     """
     import pyarrow as pa
 
@@ -39,6 +67,7 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         at = arrived.setdefault(_group(row), {}).setdefault(row["server"], deque())
         at.append(row)
     changed: list[dict[str, Any]] = []
+    crossed: Counter[Crossing] = Counter()
     for row in sorted(hops.to_pylist(), key=_order):
         elsewhere = [
             waiting
@@ -46,8 +75,12 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
             if server != row["server"] and waiting
         ]
         earliest = sorted(elsewhere, key=lambda waiting: _order(waiting[0]))[: row["forwarded"]]
-        copies = [waiting.popleft()["taken"] > 0 for waiting in earliest]
+        arrived_at = [waiting.popleft() for waiting in earliest]
+        copies = [copy["taken"] > 0 for copy in arrived_at]
         complete = len(copies) == row["forwarded"]
+        about = row["server"], row["identity"] or row["conn"], row["subject"]
+        crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"] > 0)
+        crossed[Crossing(*about, row["server"])] += any(copies) and not row["taken"]
         if row["taken"] or not (any(copies) or complete):
             continue
         lost = not any(copies)
@@ -58,9 +91,10 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         more = times if lost else taken
         changed.append({**row, **sums, "undelivered": int(lost), **more})
     lost_rows = [row for row in changed if row["undelivered"]]
-    return (
+    return Followed(
         pa.Table.from_pylist(changed, kind_schema("publish")),
         pa.Table.from_pylist(lost_rows, kind_schema("undelivered")),
+        +crossed,
     )
 
 
