@@ -31,6 +31,8 @@ authorization {{ users: [
 ] }}
 """
 BODY = b"x" * 50_000
+#: Who, account, user, client, and what the identity rests on.
+KEYS = ["billing", "$G", "billing", "stuck", "user"]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,9 @@ def test_the_connection_is_in_the_tables(result: Any, log: Path) -> None:
     told = [row for row in read_events(log.read_bytes())[0] if row["op"] == "SLOW"]
     (row,) = result.rows("slow_consumers")
     assert (row["who"], row["count"]) == ("billing", 1)
+    # O17: another client of this user reads in time.
+    whose = ("account", "user", "client", "identity_source")
+    assert [row[name] for name in whose] == ["$G", "billing", "stuck", "user"]
     assert len({each["conn"] for each in told}) == 1
     assert (row["first"], row["last"]) == (told[0]["time"], told[-1]["time"])
 
@@ -106,13 +111,14 @@ def test_the_first_screen_has_who_is_refused_slow_and_silent(result: Any) -> Non
     # The client that read too slowly had subscribed it, and was closed.
     assert "billing subscribed orders.> until " in found["flows"].message
     slow = found["slow_consumers"]
-    assert slow.message == "billing reads more slowly than the broker sends to it"
+    assert slow.message == "billing (client stuck) reads more slowly than the broker sends to it"
     assert slow.first is not None
-    assert slow.command == "subtrie report lines --log LOG -- RUN slow_consumers billing"
+    keys = "billing '$G' billing stuck user"
+    assert slow.command == f"subtrie report lines --log LOG -- RUN slow_consumers {keys}"
     assert found["coverage"].message.endswith("such as orders.*.shipped")
 
 
 def test_the_row_has_its_line(result: Any, log: Path) -> None:
-    lines = [each.text for each in row_lines(result, "slow_consumers", ["billing"], [str(log)])]
+    lines = [each.text for each in row_lines(result, "slow_consumers", KEYS, [str(log)])]
     assert lines
     assert all(" - Slow Consumer Detected: MaxPending of 1000000 Exceeded" in x for x in lines)

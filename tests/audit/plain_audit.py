@@ -50,6 +50,7 @@ class Message:
     pos: int
     conn: str
     client: bool
+    account: str | None
     user: str | None
     name: str | None
     keys: list[tuple[str, str]]  # subject and reply; two readings of some lines between brokers
@@ -194,13 +195,13 @@ class Log:
         violation = log.violation(text)
         if violation is None:
             if text.startswith("Slow Consumer Detected"):
-                self.slow.append(((prefix.user, log.client_name(prefix.client), conn), time))
+                self.slow.append((_who(prefix, conn), time))
             if prefix.kind in CLIENTS and re.match(r"\w+ connection closed", text):
                 for key in [key for key in self._active if key[0] == conn]:
                     self._end(key, pos, time)
             return None
         subject = escaped(violation.subject)
-        who = (prefix.user, log.client_name(prefix.client), conn)
+        who = _who(prefix, conn)
         if violation.kind == "subscribe":
             found = self._active.pop((conn, str(violation.sid)), None)
             if found is not None:
@@ -248,7 +249,8 @@ class Log:
         limit = None if time is None else time + WINDOW
         name = log.client_name(prefix.client)
         message = Message(
-            self.number, pos, conn, client, prefix.user, name, keys, size, time, limit
+            *(self.number, pos, conn, client, prefix.account, prefix.user, name),
+            *(keys, size, time, limit),
         )
         self._open[conn] = message
         self.messages.append(message)
@@ -277,6 +279,11 @@ class Log:
         found = self._active.pop(key, None)
         if found is not None:
             found.end, found.ended = pos, time
+
+
+def _who(prefix: Any, conn: str) -> tuple[str | None, ...]:
+    """Return account, user, client name and connection."""
+    return prefix.account, prefix.user, log.client_name(prefix.client), conn
 
 
 @lru_cache(16)

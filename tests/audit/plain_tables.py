@@ -186,27 +186,27 @@ class Tables:
     def refused(self) -> Iterator[Row]:
         found: dict[tuple[Any, ...], list[datetime | None]] = defaultdict(list)
         for each in self.logs:
-            for (user, name, conn), subject, kind, time in each.refusals:
+            for (account, user, name, conn), subject, kind, time in each.refusals:
                 who = identity(user, name) or conn
-                found[who, subject, kind, proof(user, name)].append(time)
+                found[who, subject, kind, proof(account, user, name)].append(time)
         for (who, subject, kind, proven), times in found.items():
             yield {"who": who, "subject": subject, "count": len(times), "kind": kind,
                    **_span(times), **dict(proven)}  # fmt: skip
 
     def slow_consumers(self) -> Iterator[Row]:
-        found: dict[str, list[datetime | None]] = defaultdict(list)
+        found: dict[tuple[Any, ...], list[datetime | None]] = defaultdict(list)
         for each in self.logs:
-            for (user, name, conn), time in each.slow:
-                found[identity(user, name) or conn].append(time)
-        for who, times in found.items():
-            yield {"who": who, "count": len(times), **_span(times)}
+            for (account, user, name, conn), time in each.slow:
+                found[identity(user, name) or conn, proof(account, user, name)].append(time)
+        for (who, proven), times in found.items():
+            yield {"who": who, "count": len(times), **_span(times), **dict(proven)}
 
     def spoofed(self) -> Iterator[Row]:
         found: dict[tuple[Any, ...], list[Message]] = defaultdict(list)
         for message in all_messages(self.logs):
             a, who = self.address[message.subject], host_of(message.user, message.name)
             if a is not None and who is not None and a.source != who and a.plane in self.planes:
-                proven = proof(message.user, message.name)
+                proven = proof(message.account, message.user, message.name)
                 found[who, a.source, message.subject, proven].append(message)
         for (who, claimed, subject, proven), some in found.items():
             accepted = sum(m.refused is None for m in some)
@@ -331,12 +331,15 @@ def host_of(user: str | None, name: str | None) -> str | None:
     return None
 
 
-def proof(user: str | None, name: str | None) -> tuple[tuple[str, str | None], ...]:
-    """Return user, client name and what the identity rests on, of a login with a user name."""
+def proof(
+    account: str | None, user: str | None, name: str | None
+) -> tuple[tuple[str, str | None], ...]:
+    """Return account, user, client and what the identity rests on, of a login with a user name."""
     who = identity(user, name)
     source = None if who is None else "user" if user and who == escaped(user) else "claimed"
-    shown = [None if text is None else escaped(text) for text in (user or None, name)]
-    return tuple(zip(("user", "client", "identity_source"), (*shown, source), strict=True))
+    shown = [None if text is None else escaped(text) for text in (account, user or None, name)]
+    names = ("account", "user", "client", "identity_source")
+    return tuple(zip(names, (*shown, source), strict=True))
 
 
 def identity(user: str | None, name: str | None) -> str | None:

@@ -103,7 +103,7 @@ def test_a_refused_publish_counts_as_refused_only(trace):
     trace.write(1, f'Publish Violation - Subject "{CALL}"', level="ERR", login="$G/user:a.com")
     assert edge(trace) == (0, 1, 0, 0, 0)
     (row,) = told(trace)[1]["refused"]
-    proven = {"user": "a.com", "client": None, "identity_source": "user"}
+    proven = {"account": "$G", "user": "a.com", "client": None, "identity_source": "user"}
     expected = {"who": "a.com", "subject": CALL, "count": 1, "kind": "publish"}
     assert row == {**expected, **AT_ONCE, **proven}
 
@@ -157,7 +157,7 @@ def test_a_refused_subscription_covers_nothing(trace):
     trace.write(2, 'Subscription Violation - Subject "x", SID 1', level="ERR", login="$G/user:u")
     _, tables = told(trace)
     assert tables["subscriptions"] == tables["coverage"] == []
-    proven = {"user": "u", "client": None, "identity_source": "user"}
+    proven = {"account": "$G", "user": "u", "client": None, "identity_source": "user"}
     expected = {"who": "u", "subject": "x", "count": 1, "kind": "subscribe"}
     assert tables["refused"] == [{**expected, **AT_ONCE, **proven}]
 

@@ -75,7 +75,7 @@ def found(run: Path, words: list[str], log: str = "nats.log") -> list[int]:
     ("words", "numbers"),
     [
         (f"undelivered {ITMS}", [4]),
-        (f"spoofed forger.example web.example {ITEMS} - - -", [5]),
+        (f"spoofed forger.example web.example {ITEMS} - - - -", [5]),
         ("call_graph prod - web.example stock.example 443 GET items", [1, 3, 5]),
         ("flows web.example plain.*.b - -", [6]),
         (f"coverage a {PATTERN} -", [0]),

@@ -51,10 +51,12 @@ class Connection:
 
     @property
     def proof(self) -> Proof:
-        """The columns that say what its identity rests on."""
+        """The columns that say whose it is, and what its identity rests on."""
         who = self.host or self.user or self.name
         source = None if who is None else "user" if who == self.user else "claimed"
-        return ("user", self.user), ("client", self.name), ("identity_source", source)
+        account = None if self.user is None else "$G"
+        named = ("account", account), ("user", self.user), ("client", self.name)
+        return *named, ("identity_source", source)
 
 
 @dataclass(eq=False)

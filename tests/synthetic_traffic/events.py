@@ -69,7 +69,6 @@ class EventRows:
             op,
             time=written.time,
             conn=f"{self._pid}/client:{conn.cid}",
-            account=None if conn.user is None else "$G",
             identity=conn.host or conn.user or conn.name,
             **dict(conn.proof),
             direction=direction,

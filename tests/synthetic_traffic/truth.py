@@ -71,7 +71,7 @@ class Truth:
         self._counts: dict[str, Counts] = {}
         self._refused: Counter[tuple[str, str, str, Proof]] = Counter()
         self._refused_spans: dict[tuple[str, str, str, Proof], list[int]] = defaultdict(list)
-        self._slow: dict[str, list[int]] = defaultdict(list)
+        self._slow: dict[tuple[str, Proof], list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
         self._spoofed: dict[tuple[str, str, str, Proof], list[int]] = {}
         self._planes: dict[str, dict[str, list[int]]] = defaultdict(dict)
@@ -187,9 +187,8 @@ class Truth:
 
     def slow(self, conn: Connection, at: int) -> None:
         """Note a connection that the broker closed because it reads too slowly."""
-        self._slow[conn.host or conn.user or conn.name or f"{self.pid}/client:{conn.cid}"].append(
-            at
-        )
+        who = conn.host or conn.user or conn.name or f"{self.pid}/client:{conn.cid}"
+        self._slow[who, conn.proof].append(at)
 
     def quarantine(self, offset: int, line: bytes, reason: str) -> str:
         """Note a line that cannot be parsed, and return its text."""
@@ -234,8 +233,8 @@ class Truth:
                 for (who, subject, kind, proven), count in self._refused.items()
             ),
             "slow_consumers": (
-                {"who": who, "count": len(times), **_span([[min(times), max(times)]])}
-                for who, times in self._slow.items()
+                {"who": who, "count": len(times)} | _span([[min(times), max(times)]]) | dict(proven)
+                for (who, proven), times in self._slow.items()
             ),
             "spoofed": (
                 {"who": w, "claimed": c, "subject": s, "count": n[0], "accepted": n[1]}

@@ -69,7 +69,10 @@ EVENTS: tuple[tuple[str, str], ...] = (
 
 _SPAN = (("first", "timestamp"), ("last", "timestamp"))
 #: Who is behind a connection, beside its identity, as in ``EVENTS``.
-_PROOF = (("user", "string"), ("client", "string"), ("identity_source", "string"))
+_PROOF = (
+    *(("account", "string"), ("user", "string"), ("client", "string")),
+    ("identity_source", "string"),
+)
 
 #: The tables of the audit, in the order in which they are printed. The keys of a table come first.
 TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -101,7 +104,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *_SPAN,
         *_PROOF,
     ),
-    "slow_consumers": (("who", "string"), ("count", "bigint"), *_SPAN),
+    "slow_consumers": (("who", "string"), ("count", "bigint"), *_SPAN, *_PROOF),
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
@@ -117,7 +120,6 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("who", "string"), ("address", "string"), ("outcome", "string"), ("why", "string")),
         ("count", "bigint"),
         *_SPAN,
-        ("account", "string"),
         *_PROOF,
     ),
     "links": (
@@ -221,10 +223,10 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "malformed": ("subject",),
     "other_traffic": ("subject",),
     "refused": ("who", "subject", "kind", *(name for name, _ in _PROOF)),
-    "slow_consumers": ("who",),
+    "slow_consumers": ("who", *(name for name, _ in _PROOF)),
     "spoofed": ("who", "claimed", "subject", *(name for name, _ in _PROOF)),
     "claimed_users": ("who", "claimed", *(name for name, _ in _PROOF)),
-    "logins": ("who", "address", "outcome", "why", "account", *(name for name, _ in _PROOF)),
+    "logins": ("who", "address", "outcome", "why", *(name for name, _ in _PROOF)),
     "links": ("server", "conn", "start"),
     "servers": ("server", "time", "event"),
     "subscriptions": ("server", "conn", "sid", "start"),

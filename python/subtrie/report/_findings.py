@@ -91,6 +91,12 @@ def _undelivered_advice(row: _Row) -> str:
     )
 
 
+def _program(row: _Row) -> str:
+    """Return who a row is about, and the client's own name where several may share the user."""
+    client = row["client"]
+    return str(row["who"]) if client in (None, row["who"]) else f"{row['who']} (client {client})"
+
+
 def _spoofed_level(row: _Row) -> str:
     """Return the level; a name that the client claims itself is not an accusation."""  # A82
     if row["identity_source"] in CLAIMS:
@@ -197,11 +203,11 @@ _RULES = (
     ),
     _FindingRule(
         "slow_consumers",
-        ("who",),
+        ("who", "client"),
         "count",
         "who",
         _always("warning"),
-        lambda row: f"{row['who']} reads more slowly than the broker sends to it",
+        lambda row: f"{_program(row)} reads more slowly than the broker sends to it",
         "The broker closes such a connection, and messages to it are lost.",
         _always("Keep handlers from blocking the reading, or share the work in a queue group."),
     ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 5
+VERSION = 6
 
 _PROOF = ("identity_source", "user", "client")
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
@@ -31,8 +31,9 @@ _TIMES = tuple(f"{end}{s}" for s in ("", "_accepted", "_undelivered") for end in
 DAYS = "days"
 DAY = 86_400_000_000
 _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
-_REFUSED = ("identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
+_REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
 _SPAN = ("count", "first", "last")
+_CONNECTION = ("server", "conn", "account", "identity", *_PROOF)
 _LOGIN = ("server", "account", "identity", *_PROOF, "subject", "op", "queue")
 
 
@@ -70,15 +71,9 @@ KINDS: dict[str, Kind] = {
     # one accepted Microbus message, with the head of its payload
     "head": Kind(("time", "subject", "message_id", "op_code", "status"), bucketed_by="message_id"),
     # connections that read too slowly
-    "slow": Kind(
-        ("server", "conn", "identity", *_SPAN), ("server", "conn", "identity"), "identity"
-    ),
+    "slow": Kind((*_CONNECTION, *_SPAN), _CONNECTION, "identity"),
     # other users that a client claims (subject) than the proven one
-    "claim": Kind(
-        ("server", "conn", "identity", *_PROOF, "subject", *_SPAN),
-        ("server", "conn", "identity", *_PROOF, "subject"),
-        "identity",
-    ),
+    "claim": Kind((*_CONNECTION, "subject", *_SPAN), (*_CONNECTION, "subject"), "identity"),
     "unparseable": Kind(("server", "file", "position", "reason", "text"), bucketed_by="file"),
     # one line that begins or ends subscriptions; ``reason`` is its direction
     "subscription": Kind(

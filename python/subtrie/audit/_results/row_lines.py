@@ -95,7 +95,7 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         ends = (row["replier"], row["caller"])
         return _on_subject(lambda subject: _reply_ends(subject) == ends)
     if table == "slow_consumers":
-        return _of(row["who"], lambda record: (record.message or "").startswith(SLOW_CONSUMER))
+        return _of(row["who"], _is_slow(row["client"]))
     if table == "claimed_users":
         return _of(row["who"], lambda record: record.op == "CONNECT")
     if table in _OF_CONNECTIONS:
@@ -104,6 +104,16 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         if row.get(name) is not None:
             return _of(row.get("who"), _on_subject(_subject_test(row[name])))
     raise ValueError(f"rows of {table} are not from single lines")
+
+
+def _is_slow(client: str | None) -> _Wanted:
+    """Return whether a line is that of a slow consumer, of the client of this name if given."""
+
+    def test(record: LogRecord) -> bool:
+        same = client is None or client_name(record.client) in (None, client)
+        return same and (record.message or "").startswith(SLOW_CONSUMER)
+
+    return test
 
 
 def _of_login(row: dict[str, Any]) -> _Wanted:

@@ -32,7 +32,7 @@ TABLE_ROWS: tuple[tuple[str, str], ...] = (
 )
 #: The names under which sums over all subjects stand among the rows, and the sums of answers.
 TOTALS, SUMS = "~totals", "~sums"
-_PROOF = ("user", "client", "identity_source")
+_PROOF = ("account", "user", "client", "identity_source")
 #: Small, as the task that merges the pieces holds one of each bucket.
 _PIECE = 2_048
 
@@ -242,9 +242,9 @@ def _slow_consumers(bucket: Bucket) -> Iterable[Rows]:
 
     found = bucket.table("slow")
     who = pc.coalesce(found["identity"], found["conn"])
-    columns = {name: found[name] for name in ("count", "first", "last")}
-    table = pa.table({"who": who, **columns})
-    return (rows("slow_consumers", add_up(table, ("who",)), ("who",)),)
+    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    table, keys = pa.table({"who": who, **columns}), TABLE_KEYS["slow_consumers"]
+    return (rows("slow_consumers", add_up(table, keys), keys),)
 
 
 def _claimed_users(bucket: Bucket) -> Iterable[Rows]:
