@@ -131,8 +131,8 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     for to, shares in _shares(bucket, of, published, delivered).items():
         for (server, at, who), share in shares.items():
             pattern, subscriber, queue = to[1:]
-            key = (who, folded(pattern), subscriber, queue)
-            sums.add("flow", key, published[server, at][who].received(share))
+            flow = (who, folded(pattern), subscriber, queue)
+            sums.add("flow", flow, published[server, at][who].received(share))
     for key, publishers in published.items():
         subject = folded(of.subjects.texts[key[1]].as_py())
         for who, sent in publishers.items():
