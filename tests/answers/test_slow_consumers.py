@@ -68,7 +68,7 @@ async def traffic(address: str, log: Path) -> None:
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect((host, int(port)))
-        login = '{"user":"billing","pass":"hidden-word","name":"stuck"}'
+        login = '{"user":"billing","pass":"hidden-word","name":"stuck","lang":"c","version":"1"}'
         deaf.sendall(f"CONNECT {login}\r\nSUB orders.> 1\r\nPING\r\n".encode())
         wait_until(lambda: "[SUB orders.> 1]" in log.read_text())
         for number in range(400):
