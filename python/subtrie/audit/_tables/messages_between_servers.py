@@ -39,7 +39,7 @@ class Crossing(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What is known of messages between servers.
+    """The result of following messages between servers.
 
     Attributes:
         publishes: What to add to the rows of the kind ``publish``.
