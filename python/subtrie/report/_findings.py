@@ -15,7 +15,7 @@ from ..audit._results.row_lines import key_text
 from ..audit._results.verdict import CLAIMS
 from ..audit._schema import TABLE_KEYS
 from ._causes import Judged, Subscribers, by_identity
-from ._rows import earliest, latest, rows_of, time_text
+from ._rows import earliest, latest, program_of, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -89,12 +89,6 @@ def _undelivered_advice(row: _Row) -> str:
         "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
         "endpoint does not exist."
     )
-
-
-def _program(row: _Row) -> str:
-    """Return who a row is about, and the client's own name where several may share the user."""
-    client = row["client"]
-    return str(row["who"]) if client in (None, row["who"]) else f"{row['who']} (client {client})"
 
 
 def _spoofed_level(row: _Row) -> str:
@@ -207,7 +201,7 @@ _RULES = (
         "count",
         "who",
         _always("warning"),
-        lambda row: f"{_program(row)} reads more slowly than the broker sends to it",
+        lambda row: f"{program_of(row)} reads more slowly than the broker sends to it",
         "The broker closes such a connection, and messages to it are lost.",
         _always("Keep handlers from blocking the reading, or share the work in a queue group."),
     ),

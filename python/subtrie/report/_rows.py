@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -76,3 +76,9 @@ def earliest(*times: datetime | None) -> datetime | None:
 def latest(*times: datetime | None) -> datetime | None:
     """Return the latest of some times; None is left out."""
     return max((each for each in times if each is not None), default=None)
+
+
+def program_of(row: Mapping[str, Any]) -> str:
+    """Return who a row is about, and the client's own name where several may share the user."""
+    client = row["client"]
+    return str(row["who"]) if client in (None, row["who"]) else f"{row['who']} (client {client})"
