@@ -14,6 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.app import app
+from subtrie._cli.lint_baseline import Comments
+from subtrie._findings.finding import Finding
 from subtrie.acl import LINT_RULES
 
 CONFIG = """accounts {
@@ -229,3 +231,21 @@ def test_many_users(tmp_path):
     assert len(run("acl", "show", path).output.splitlines()) == 501
     assert run("acl", "who", "u7.a", path).output.split() == ["✓", "u7", "u7.>"]
     assert isinstance(io.StringIO(run("acl", "lint", path).output).read(), str)
+
+
+@pytest.mark.parametrize(
+    ("lines", "suppressed"),
+    [
+        (["# subtrie: ignore[inbox]", "x"], True),
+        (["  // subtrie: ignore[depth, inbox]", "x"], True),
+        (["x", "x  # subtrie: ignore[inbox]"], True),
+        (["x  # subtrie: ignore[inbox]", "x"], False),
+        (["# subtrie: ignore[inbox]", "", "x"], False),
+        (["# subtrie: ignore[depth]", "x"], False),
+    ],
+)
+def test_a_comment_suppresses_its_own_line_or_alone_the_next_one(tmp_path, lines, suppressed):
+    path = tmp_path / "rules.conf"
+    path.write_text("\n".join(lines).replace("depth", "unbounded-depth") + "\n")
+    found = Finding("inbox", "warning", "m", file=str(path), line=len(lines))
+    assert Comments().suppress(found) is suppressed
