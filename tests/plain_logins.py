@@ -42,8 +42,6 @@ class Logins:
         """Read the options of CONNECT. Those of a second one replace those of the first one."""
         found = _object(options.encode("utf-8", "surrogateescape"))
         jwt, nkey, user = (_text(found.get(name)) for name in ("jwt", "nkey", "user"))
-        if jwt is None and nkey is None and user is None:
-            return
         login = self._by_conn.setdefault(conn, _Login())
         login.told = False
         parts = [] if jwt is None else jwt.split(".")
@@ -94,12 +92,26 @@ class Logins:
             return _columns(client, "claimed", user, client)
         return _columns(user, how if user or how == "token" else None, user, client)
 
+    def of_leaf(self, conn: str) -> dict[str, str | None] | None:
+        """Return who a leaf node is, whose lines name no user: what its CONNECT names."""
+        login = self._by_conn.get(conn)
+        if login is None:
+            return None
+        known = {"jwt": login.name, "nkey": login.nkey, "user": login.user}
+        for source, name in known.items():
+            if name is not None:
+                user = redact_text(login.subject or name)
+                return _columns(redact_text(name), source, user, None)
+        return None
+
     def login(self, conn: str, who: dict[str, str | None]) -> tuple[bool, str | None]:
         """Return once for each CONNECT that its user was accepted, and another that it claims."""
         login = self._by_conn.get(conn)
-        if login is None or login.told or who["user"] is None:
+        if login is None or login.told:
             return False, None
         login.told = True
+        if who["user"] is None:
+            return True, None
         proven = (who["identity"], who["user"])
         claims = (text for text in (login.user, login.nkey, login.name) if text is not None)
         return True, next((text for text in map(redact_text, claims) if text not in proven), None)

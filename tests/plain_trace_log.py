@@ -21,6 +21,7 @@ from typing import Any
 from plain_logins import Logins
 from subtrie._core.redaction import redact_text
 from subtrie.wire import log
+from subtrie.wire._container_lines import whole_lines
 from subtrie.wire._go_quote import unquote
 
 __all__ = ["read_events"]
@@ -115,9 +116,12 @@ def read_events(data: bytes) -> tuple[list[Row], dict[str, int]]:
     lines = data.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
+    placed = []
     for raw in lines:
-        reader.line(position, raw[: _LONGEST + 1])
+        placed.append((position, raw[: _LONGEST + 1].decode("utf-8", "surrogateescape")))
         position += len(raw) + 1
+    for at, line in whole_lines(placed):
+        reader.line(at, line.encode("utf-8", "surrogateescape"))
     reader.finish(len(data))
     _serve(reader.found)
     return reader.found.rows, dict(reader.found.counts)
@@ -166,13 +170,22 @@ class _Reader:
         account, user, name = map(
             _shown, (prefix.account, prefix.user, log.client_name(prefix.client))
         )
-        who = self._logins.who(conn, account, (prefix.login, user), name)
+        leaf = prefix.kind == "leaf"
+        who = self._logins.of_leaf(conn) if leaf and user is None else None
+        who = who or self._logins.who(conn, account, (prefix.login, user), name)
         shared = {"conn": conn, "account": account, **who}
         client = prefix.kind in _CLIENTS
         is_operation = rest[3:].startswith((" MSG_PAYLOAD: [", " ["))
         if rest[:3] in log.DIRECTIONS and is_operation:
-            self._claimed(position, prefix, shared)
-            if client and rest.startswith("<<- [CONNECT ") and rest.endswith("]") and not long:
+            printed = prefix.login or (client and prefix.client is not None)
+            if printed or (leaf and rest[3:].startswith(" [L")):
+                self._claimed(position, prefix, shared)
+            if (
+                (client or leaf)
+                and rest.startswith("<<- [CONNECT ")
+                and rest.endswith("]")
+                and not long
+            ):
                 self._logins.connect(conn, rest[13:-1])
         direction = log.DIRECTIONS.get(rest[:3])
         if direction is None:
@@ -204,7 +217,7 @@ class _Reader:
             raise _Refused("incomplete line")
         words = [word for word in rest[5:-1].replace("\t", " ").split(" ") if word]
         parts, second = (
-            (_of_client(words), None) if client else _between(words, direction == "local")
+            (_of_client(words), None) if client else _between(words, direction == "local", leaf)
         )
         time = self._time(prefix.ts, position)
         self.found.counts["operations"] += 1
@@ -215,8 +228,6 @@ class _Reader:
 
     def _claimed(self, position: int, prefix: log.LinePrefix, shared: Row) -> None:
         """Add a row of a login, and one if the client claims another user than was proven."""
-        if not prefix.login:
-            return
         accepted, claimed = self._logins.login(shared["conn"], shared)
         if not accepted:
             return
@@ -260,6 +271,8 @@ class _Reader:
                 self._logins.close(conn)
                 self._add(position, **shared, op="CLOSED")
             elif _DENIED.match(text):
+                if prefix.kind == "leaf":
+                    self._logins.close(conn)
                 why, _, told = text.partition(" - ")
                 user = re.search(r'"((?:[^"\\]|\\.)*)"', told)
                 name = None if user is None else _shown(unquote(user[1]))
@@ -292,6 +305,8 @@ class _Reader:
         up = " connection created" in text or text.endswith(" registered")
         if not up and not _CLOSING.match(text):
             return
+        if not up and "/leaf:" in shared["conn"]:
+            self._logins.close(shared["conn"])
         remote = re.search(r"Remote: (.*)", text)
         named = re.search(r'"((?:[^"\\]|\\.)*)"', text)
         name = remote[1].strip() if remote else named[1] if named else None
@@ -465,11 +480,13 @@ def _of_client(words: list[str]) -> Row:
     return row | {"sid": words[2], "reply": words[3] if complete else ""}
 
 
-def _between(words: list[str], local: bool) -> tuple[Row, tuple[str, str] | None]:
+def _between(words: list[str], local: bool, leaf: bool) -> tuple[Row, tuple[str, str] | None]:
     """Return the parts of an operation between servers, and the other reading of its names."""
     if not words:
         raise _Refused("not an operation")
     row = _named(words[0])
+    if leaf and row["op"] in ("LS+", "LS-") and 2 <= len(words) <= 4:
+        return row | {"subject": words[1], "queue": (*words, "")[2]}, None
     if local or row["op"] not in ("RMSG", "HMSG", "LMSG", "MSG"):
         return row, None
     if len(words) < 3 or not _NUMBER.match(words[-1]):
@@ -487,6 +504,8 @@ def _between(words: list[str], local: bool) -> tuple[Row, tuple[str, str] | None
     if len(names) == 1:
         return row | {"subject": names[0]}, None
     before, last = names[-2:]
+    if leaf and len(names) == 2:
+        return row | {"subject": before, "reply": last}, None
     if len(names) == 2:
         return row | {"subject": last}, (before, last)
     return row | {"subject": before, "reply": last}, (last, "")

@@ -9,12 +9,14 @@ from typing import Any
 
 import nats
 import pytest
+from click.testing import CliRunner
 from nats.errors import Error
 from test_trace_reference import compare
 
-from patience import wait_until
+from patience import until, wait_until
 from servers import serving
-from subtrie.audit import audit, verdict
+from subtrie._cli.app import app
+from subtrie.audit import Questions, audit, verdict
 from subtrie.audit._results.row_lines import key_text, row_lines
 from subtrie.audit._schema import TABLE_KEYS
 from subtrie.report._findings import all_findings
@@ -84,19 +86,94 @@ def test_logins_links_and_servers_of_a_running_system(log):
     why = "authentication error"
     assert sorted(logins, key=str) == [
         ("eve", "127.0.0.1", "refused", why, 1),
+        ("leaf", "127.0.0.1", "accepted", None, 1),
         ("web", "127.0.0.1", "accepted", None, 2),
         ("web", "127.0.0.1", "refused", why, 2),
     ]
     [link] = links
-    assert (link["kind"], link["address"]) == ("leaf", "127.0.0.1")
+    assert (link["kind"], link["address"], link["user"]) == ("leaf", "127.0.0.1", "leaf")
     assert link["remote"].startswith("N")  # the edge has no other name than its id
     assert link["start"] < link["end"]
     assert events == ["start", "ready", "stop"]
-    assert "3 refused logins" in told
+    assert told.endswith("3 refused logins, 1 link ended")
     messages = {each.message: each for each in found}
     refused = messages["The broker refused logins of web"]
     assert (refused.level, refused.count, refused.witness) == ("warning", 2, "127.0.0.1")
     assert any(each.startswith("The leaf connection to N") for each in messages)
+
+
+async def _across(hub: str, edge: str) -> None:
+    """A program at the edge hears 20 messages of ``web`` and sends 15; one more comes too late."""
+    web = await nats.connect(hub, user="web", password="web", name="w", error_cb=_quiet)
+    program = await nats.connect(edge, name="program", error_cb=_quiet)
+    heard = 0
+
+    async def hear(message: Any) -> None:
+        nonlocal heard
+        heard += 1
+
+    await program.subscribe("cmd.*", cb=hear)
+    await program.subscribe("job.*", "workers", cb=hear)
+    await web.subscribe("telemetry.>", cb=hear)
+    await program.flush()
+    await web.flush()
+    while heard < 2:  # both know of the other's subscriptions
+        await web.publish("cmd.0", b"ready?")
+        await program.publish("telemetry.0", b"ready?")
+        await asyncio.sleep(0.05)
+    for number in range(1, 21):
+        await web.publish(f"cmd.{number}", b"go")
+    for number in range(1, 16):
+        await program.publish(f"telemetry.{number}", b"12345", reply="answers.here")
+    await web.publish("job.1", b"go")
+    await until(lambda: heard >= 38)
+    await program.close()
+    await web.close()
+
+
+def test_a_leaf_node_is_a_subscriber_and_its_user_is_used(tmp_path):
+    """Its user was unused, and the subscriber of what went to it was ``-``."""
+    hub, edge = tmp_path / "hub", tmp_path / "edge"
+    hub.mkdir()
+    edge.mkdir()
+    log, config = hub / "server.log", hub / "nats.conf"
+    config.write_text(HUB)
+    with serving(hub, HUB) as url:
+        listening = re.search(r"for leafnode connections on (\S+)", log.read_text())
+        assert listening is not None
+        with serving(edge, EDGE % listening[1]) as other:
+            wait_until(lambda: "Leafnode connection created" in log.read_text())
+            asyncio.run(_across(url, other))
+        wait_until(lambda: "Leafnode connection closed" in log.read_text())
+    compare(log.read_bytes())
+    with audit([str(log)], questions=Questions()) as run:
+        flows = {
+            (row["publisher"], row["pattern"], row["subscriber"]): row["published"]
+            for row in run.rows("flows")
+        }
+        [link] = run.rows("links")
+        subscribed = {row["pattern"]: row for row in run.rows("subscriptions")}
+    pings = flows["web", "cmd.*", "leaf"] - 20
+    assert pings > 0
+    assert flows["web", "job.*", "leaf"] == 1
+    sent = flows["leaf", "telemetry.>", "web"]
+    assert sent > 15
+    assert len(flows) == 3
+    crossed = {name: link[name] for name in link if name.endswith(("_in", "_out"))}
+    assert crossed == {
+        "messages_in": sent, "bytes_in": 15 * 5 + (sent - 15) * 6,
+        "messages_out": pings + 21, "bytes_out": pings * 6 + 21 * 2,
+    }  # fmt: skip
+    assert subscribed["cmd.*"]["identity"] == "leaf"
+    assert subscribed["cmd.*"]["end"] is not None
+    assert (subscribed["job.*"]["queue"], subscribed["job.*"]["sid"]) == (
+        "workers",
+        "job.* workers",
+    )
+    done = CliRunner().invoke(app, ["acl", "usage", str(config), "--log", str(log)])
+    assert "unused-user" not in done.stdout
+    assert "+ subscribe $LDS.*\n" in done.stdout
+    assert "+ subscribe cmd.*\n" in done.stdout
 
 
 LINES = """Starting nats-server
@@ -143,4 +220,5 @@ def test_what_servers_write_about_connections(tmp_path):
         ]  # fmt: skip
         events = [row["event"] for row in run.rows("servers")]
         assert events == ["start", "ready", "reload", "lame duck", "stop"]
+        assert "1 reload, 1 lame duck, 3 links ended" in verdict(run)
         assert run.summary["server"] == len(LINES.splitlines())

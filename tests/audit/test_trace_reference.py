@@ -96,3 +96,16 @@ def test_messages_between_servers() -> None:
     assert [row["deliveries"] for row in rows[:5]] == [1, None, 1, None, 0]
     assert rows[4]["forwarded"] == 2
     assert rows[5]["reply"] == "y"
+
+
+CLOCK = rb"""[7] 2026/11/21 08:00:18.901205 [TRC] 10.0.0.1:4 - cid:4 - <<- [PUB a r 2]
+[7] 2026/11/21 08:00:18.601207 [TRC] 10.0.0.1:4 - cid:4 - <<- MSG_PAYLOAD: ["yo"]
+[7] 2026/11/21 08:00:19.801207 [TRC] 10.0.0.1:5 - cid:1 - ->> [MSG a 1 r 2]
+[7] 2026/11/21 08:00:19.801208 [TRC] 10.0.0.1:4 - cid:4 - <<- [PING]
+"""
+
+
+def test_a_clock_that_is_set_back_between_a_message_and_its_payload() -> None:
+    """The window ended when the first of the two times had passed, not the second one."""
+    rows = compare(CLOCK)
+    assert (rows[0]["until"], rows[0]["deliveries"]) == (CLOCK.index(b"[7] 2026/11/21 08:00:19"), 0)

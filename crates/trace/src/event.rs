@@ -28,6 +28,8 @@ pub struct Prefix {
     pub conn_id: u32,
     /// Whether it is a client's connection, not one between servers.
     pub client: bool,
+    /// Whether it is that of a leaf node.
+    pub leaf: bool,
     /// The direction of the operation.
     pub direction: Direction,
     /// Whether the line is the payload of a message.

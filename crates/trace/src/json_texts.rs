@@ -18,6 +18,15 @@ pub fn texts<const N: usize>(json: &[u8], wanted: [&str; N]) -> [Option<String>;
     found
 }
 
+/// Return the bytes of the string with which a text begins, and whether it is complete.
+pub fn leading_text(json: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let mut reader = Reader { json, at: 0 };
+    reader.take(b'"')?;
+    let mut bytes = Vec::with_capacity(json.len());
+    let complete = reader.rest_of_string(&mut bytes).is_some();
+    Some((bytes, complete))
+}
+
 struct Reader<'a> {
     json: &'a [u8],
     at: usize,
@@ -74,11 +83,17 @@ impl Reader<'_> {
     fn string(&mut self) -> Option<String> {
         self.take(b'"')?;
         let mut bytes = Vec::new();
+        self.rest_of_string(&mut bytes)?;
+        Some(super::text::escape(&bytes).into_owned())
+    }
+
+    /// Read the bytes of a string after its first quote; `None` if it has no end.
+    fn rest_of_string(&mut self, bytes: &mut Vec<u8>) -> Option<()> {
         loop {
             let byte = *self.json.get(self.at)?;
             self.at += 1;
             match byte {
-                b'"' => return Some(super::text::escape(&bytes).into_owned()),
+                b'"' => return Some(()),
                 b'\\' => {
                     let sign = *self.json.get(self.at)?;
                     self.at += 1;

@@ -7,6 +7,7 @@
 mod clock;
 mod columns;
 mod connections;
+mod container;
 mod divider;
 mod event;
 mod free_lines;

@@ -50,9 +50,6 @@ impl Logins {
         let [jwt, nkey, user] = texts(options, ["jwt", "nkey", "user"]);
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (jwt, nkey, user) = (filled(jwt), filled(nkey), filled(user));
-        if jwt.is_none() && nkey.is_none() && user.is_none() {
-            return false;
-        }
         let known = self.by_conn.get(&conn);
         let again = known.is_some();
         self.untold += usize::from(known.is_none_or(|login| login.told));
@@ -122,6 +119,12 @@ impl Logins {
                 source: Some("jwt"),
             };
         }
+        if found.kind == b'l'
+            && user.is_none()
+            && let Some(who) = login.and_then(Login::of_leaf)
+        {
+            return who;
+        }
         let (proven, source) = match user {
             Some(User::Jwt(text)) => (Some(text), Some("jwt")),
             Some(User::Nkey(text)) => (Some(text), Some("nkey")),
@@ -157,7 +160,7 @@ impl Logins {
     /// Return once for each CONNECT that the broker accepted its user.
     pub fn login(&mut self, conn: u32, who: &Who) -> Option<Accepted> {
         let login = self.by_conn.get_mut(&conn)?;
-        if login.told || who.user.is_none() {
+        if login.told {
             return None;
         }
         login.told = true;
@@ -166,6 +169,7 @@ impl Logins {
         let claimed = [&login.user, &login.nkey, &login.name];
         let mut texts = claimed.into_iter().flatten();
         let other = texts.find(|text| !proven.contains(&Some(&*redact(text))));
+        let other = other.filter(|_| who.user.is_some());
         let claimed = other.map(|text| redact(text).into());
         Some(Accepted { claimed })
     }
@@ -178,6 +182,26 @@ pub struct Accepted {
 }
 
 impl Login {
+    /// Return who a leaf node is: its lines name no user, and what its CONNECT names is accepted,
+    /// else the server closes the connection.
+    fn of_leaf(&self) -> Option<Who> {
+        let known = [
+            (&self.name, "jwt"),
+            (&self.nkey, "nkey"),
+            (&self.user, "user"),
+        ];
+        let (name, source) = known
+            .into_iter()
+            .find_map(|(text, source)| Some((text.as_deref()?, source)))?;
+        let user = self.subject.as_deref().unwrap_or(name);
+        Some(Who {
+            identity: Some(redact(name).into()),
+            user: Some(redact(user).into()),
+            source: Some(source),
+            ..Who::default()
+        })
+    }
+
     /// Whether the account of the connection issued its JWT.
     fn is_of(&self, account: Option<&str>) -> bool {
         account.is_some_and(|account| self.issuers.iter().flatten().any(|each| each == account))

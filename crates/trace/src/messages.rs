@@ -47,6 +47,8 @@ impl Reader {
             if closes {
                 self.subscriptions.close(prefix.conn_id);
                 self.logins.close(prefix.conn_id);
+            } else if prefix.leaf && (operation::is_closing(found.rest) || is_denial(found.rest)) {
+                self.logins.close(prefix.conn_id);
             }
             let slow = operation::is_slow(found.rest);
             if own && (closes || slow) {
@@ -166,11 +168,15 @@ impl Reader {
     }
 }
 
+/// Whether a message is about a login that was refused.
+fn is_denial(message: &[u8]) -> bool {
+    let begin = message.get(..32).unwrap_or(message).to_ascii_lowercase();
+    DENIALS.iter().any(|text| begin.starts_with(text))
+}
+
 /// Add the row of a login that was refused; return whether the message is about one.
 fn denied(base: &Event<'_>, found: &Line<'_>, sink: &mut impl Sink) -> bool {
-    let begin = found.rest.get(..32).unwrap_or(found.rest);
-    let begin = begin.to_ascii_lowercase();
-    if !DENIALS.iter().any(|text| begin.starts_with(text)) {
+    if !is_denial(found.rest) {
         return false;
     }
     let at = memmem::find(found.rest, b" - ").unwrap_or(found.rest.len());

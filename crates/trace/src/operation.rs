@@ -119,16 +119,29 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
     })
 }
 
-/// Read the operation of a connection to another server.
+/// Read the operation of a connection to another server, which may be a leaf node.
 ///
 /// # Errors
 ///
 /// The reason why the words are not an operation.
-pub fn between_servers<'a>(words: &[&'a [u8]], local: bool) -> Result<Operation<'a>, &'static str> {
+pub fn between_servers<'a>(
+    words: &[&'a [u8]],
+    local: bool,
+    leaf: bool,
+) -> Result<Operation<'a>, &'static str> {
     let Some(&op) = words.first() else {
         return Err(NOT_AN_OPERATION);
     };
     let found = named(op)?;
+    if leaf && matches!(op, b"LS+" | b"LS-") && (2..=4).contains(&words.len()) {
+        let queue = words.get(2).copied().unwrap_or_default();
+        let subject = words[1];
+        return Ok(Operation {
+            subject,
+            queue,
+            ..found
+        });
+    }
     if local || !matches!(op, b"RMSG" | b"HMSG" | b"LMSG" | b"MSG") {
         return Ok(found);
     }
@@ -160,6 +173,15 @@ pub fn between_servers<'a>(words: &[&'a [u8]], local: bool) -> Result<Operation<
         }
     }
     let last = names[names.len() - 1];
+    if leaf && names.len() == 2 {
+        // A leaf node has one account, which is not printed.
+        return Ok(Operation {
+            subject: names[0],
+            reply: last,
+            size,
+            ..found
+        });
+    }
     let alone = Operation {
         subject: last,
         size,
@@ -312,4 +334,14 @@ pub fn is_closing(message: &[u8]) -> bool {
 #[must_use]
 pub fn is_slow(message: &[u8]) -> bool {
     message.starts_with(b"Slow Consumer Detected: ")
+}
+
+/// Whether the text of an operation may begin or end a subscription.
+#[must_use]
+pub fn is_subscription(body: &[u8]) -> bool {
+    let names: [&[u8]; 3] = [b"SUB", b"UNSUB", b"DELSUB"];
+    names.iter().any(|name| {
+        body.get(1..)
+            .is_some_and(|text| text.trim_ascii_start().starts_with(name))
+    })
 }

@@ -21,6 +21,7 @@ use memchr::memchr;
 
 use super::clock::Clock;
 use super::connections::{Connections, conn_name};
+use super::container::Parts;
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::jetstream::answered;
 use super::lines::LONGEST;
@@ -48,6 +49,8 @@ pub struct Reader {
     pub(super) connections: Connections,
     pub(super) logins: Logins,
     pub(super) processes: Processes,
+    /// The line of a container's log of which the last part is missing.
+    pub(super) parts: Parts,
     pub(super) prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
     /// The process id as this log prints it, `[7] `, or nothing.
     pid: Vec<u8>,
@@ -67,6 +70,7 @@ impl Reader {
             connections: Connections::default(),
             logins: Logins::default(),
             processes: Processes::default(),
+            parts: Parts::default(),
             prefixes: HashMap::default(),
             pid: Vec::new(),
             clock: Clock::default(),
@@ -83,7 +87,7 @@ impl Reader {
     /// Whether no line at `position` or later can change the rows of the range.
     #[must_use]
     pub const fn is_done(&self, position: u64) -> bool {
-        position >= self.range.end && self.windows.is_decided()
+        position >= self.range.end && self.windows.is_decided() && self.parts.kept.is_empty()
     }
 
     /// The servers whose lines are in one log, if there are several.
@@ -96,11 +100,11 @@ impl Reader {
     #[must_use]
     pub fn settled(&self) -> Option<u64> {
         let windows = self.windows.by_id.values();
-        windows.map(|window| window.start).min()
+        let open = self.parts.open();
+        windows.map(|window| window.start).chain(open).min()
     }
 
-    /// Read one line, without its LF.
-    pub fn line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
+    pub(super) fn whole_line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
         let own = self.range.contains(&position);
         let long = line.len() > LONGEST;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -125,6 +129,7 @@ impl Reader {
 
     /// Close the windows that are open at the end of a log.
     pub fn finish(&mut self, position: u64, sink: &mut impl Sink) {
+        self.end_parts(sink);
         self.windows.finish(position);
         self.report(sink);
     }
@@ -221,11 +226,15 @@ impl Reader {
         }
         let time = self.time(found.time);
         let prefix = Arc::new(self.prefix(&found, direction, payload));
-        if found.login.is_some() {
+        // The server prints what it knows of a client once it has accepted it; a leaf node then
+        // exchanges subscriptions and messages.
+        let printed = found.login.is_some() || prefix.client && found.client.is_some();
+        let known = printed || prefix.leaf && after.starts_with(b" [L");
+        if known {
             self.login(position, time.ok().flatten(), &prefix, &found, sink);
         }
         let at = plain.len() - found.rest.len() + if payload { 17 } else { 4 };
-        if !coloured && own_form.is_some() {
+        if !coloured && own_form.is_some() && (known || !prefix.leaf) {
             self.remember(&plain, at, &found, &prefix);
         }
         self.body(position, &prefix, time, &plain[at..], long, sink)
@@ -266,11 +275,13 @@ impl Reader {
         let conn = conn_name(found);
         let conn_id = self.conn_id(&conn);
         let client = matches!(found.kind, b'c' | b'w' | b'm');
+        let leaf = found.kind == b'l';
         let who = self.logins.who(conn_id, found);
         Prefix {
             conn,
             conn_id,
             client,
+            leaf,
             direction,
             payload,
             who,
@@ -301,11 +312,11 @@ impl Reader {
     }
 
     /// Read the options of CONNECT: the prefix of later lines depends on them.
-    fn connect(&mut self, conn: u32, body: &[u8], position: u64) {
+    fn connect(&mut self, prefix: &Prefix, body: &[u8], position: u64) {
         let options = body.strip_prefix(b"[CONNECT ");
         if let Some(options) = options.and_then(|rest| rest.strip_suffix(b"]")) {
-            let again = self.logins.connect(conn, options, position);
-            if again {
+            let again = self.logins.connect(prefix.conn_id, options, position);
+            if again || prefix.leaf {
                 self.prefixes.clear(); // one of them may be that of this connection
             }
         }
@@ -339,10 +350,11 @@ impl Reader {
             }
             return Ok(());
         }
-        if prefix.client && prefix.direction == Direction::In && body.starts_with(b"[CONNECT ") {
-            self.connect(prefix.conn_id, body, position);
+        let signs_in = prefix.client || prefix.leaf;
+        if signs_in && prefix.direction == Direction::In && body.starts_with(b"[CONNECT ") {
+            self.connect(prefix, body, position);
         }
-        if self.skim.is_on() && !is_subscription(body) {
+        if self.skim.is_on() && !operation::is_subscription(body) {
             if let Ok(time) = time {
                 self.skim.see(time);
             }
@@ -357,7 +369,7 @@ impl Reader {
         let found = if prefix.client {
             operation::of_client(&words)
         } else {
-            operation::between_servers(&words, local)
+            operation::between_servers(&words, local, prefix.leaf)
         }?;
         let time = time?;
         self.expire(time, position);
@@ -435,13 +447,4 @@ impl Reader {
             sink.add(&event);
         }
     }
-}
-
-/// Whether the text of an operation may begin or end a subscription.
-fn is_subscription(body: &[u8]) -> bool {
-    let names: [&[u8]; 3] = [b"SUB", b"UNSUB", b"DELSUB"];
-    names.iter().any(|name| {
-        body.get(1..)
-            .is_some_and(|text| text.trim_ascii_start().starts_with(name))
-    })
 }

@@ -14,7 +14,7 @@ use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 impl Reader {
     /// Return the state before the next line.
@@ -76,6 +76,8 @@ impl Reader {
             to.number(u64::from(conn));
             write_login(&mut to, login);
         }
+        to.number(self.parts.position);
+        to.bytes(&self.parts.kept);
         to.bytes(&self.processes.latest);
         to.number(self.processes.ended.len() as u64);
         for each in &self.processes.ended {
@@ -137,6 +139,8 @@ impl Reader {
             let conn = from.small()?;
             reader.logins.insert(conn, read_login(&mut from)?);
         }
+        reader.parts.position = from.number()?;
+        reader.parts.kept = from.bytes()?.to_vec();
         reader.processes.latest = from.bytes()?.to_vec();
         for _ in 0..from.number()? {
             reader.processes.ended.push(from.bytes()?.to_vec());

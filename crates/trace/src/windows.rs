@@ -120,8 +120,13 @@ impl Windows {
         let id = self.open_by_conn.get(&conn);
         let window = id.and_then(|id| self.by_id.get_mut(id));
         let known = window.is_some();
-        if let Some(window) = window {
-            window.limit = Some(time + WINDOW);
+        if let (Some(window), Some(&id)) = (window, id) {
+            let limit = time + WINDOW;
+            // A clock that was set back brings the end nearer.
+            if window.limit.is_none_or(|before| limit < before) {
+                self.limits.push(Reverse((limit, id)));
+            }
+            window.limit = Some(limit);
         }
         known
     }

@@ -89,7 +89,11 @@ def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]
         row["anonymous"] = permissions.anonymous
     for verb in ("publish", "subscribe"):
         allow, deny = getattr(permissions, f"{verb}_allow"), getattr(permissions, f"{verb}_deny")
-        row[verb] = {"allow": None if allow is None else len(allow), "deny": len(deny)}
+        nothing = ">" in deny  # then no entry allows anything
+        row[verb] = {
+            "allow": 0 if nothing else None if allow is None else len(allow),
+            "deny": len(deny),
+        }
     everything = [
         verb
         for verb in ("publish", "subscribe")
@@ -116,7 +120,7 @@ def _short(cell: str) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, dict) and "deny" in value:
         allowed = "all" if value["allow"] is None else str(value["allow"])
-        return allowed + (f" - {value['deny']}" if value["deny"] else "")
+        return allowed + (f" - {value['deny']}" if value["deny"] and value["allow"] != 0 else "")
     if isinstance(value, dict):
         often = "any" if value["max"] < 0 else str(value["max"])
         return f"{often} in {readable_duration(value['expires'])}"

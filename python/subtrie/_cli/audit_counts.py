@@ -20,6 +20,13 @@ _INDENT = 17
 _CLOCK = slice(11, 23)
 
 
+#: What lines of MQTT mean for the tables.
+_MQTT = (
+    " (not read: what these clients publish, subscribe and receive is in no table but logins; "
+    "undelivered messages may have reached one)"
+)
+
+
 def print_findings(console: Console, result: Run, rows: int) -> None:
     """Print the findings, worst first: how often, an example, from when to when, what helps."""
     from ..report._findings import all_findings
@@ -83,6 +90,8 @@ def print_counts(result: Run) -> None:
         f"forwarded to other brokers: {forwarded}"
         + (" (give their logs, too, to see whether they arrived)" * bool(forwarded))
     )
+    if packets := result.counters.get("mqtt"):
+        print(f"lines of MQTT: {packets}{_MQTT}")
     print(f"lines: {summary['lines']} = {summary['operations']} operations + "
           f"{summary['payloads']} payloads + {summary['server']} of the server + "
           f"{unparseable} unparseable"

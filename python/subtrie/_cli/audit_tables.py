@@ -143,7 +143,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
         columns = tuple(column for column in TABLES[name] if column not in hidden)
-        total, shown = _largest(result, name, rows)
+        total, shown = _largest(result, name, rows, folded=not long)
         _print_table(console, _title(name, total), columns, total, shown)
     print_counts(result)
 
@@ -166,14 +166,18 @@ def _print_table(
         console.print(more if console.is_terminal else f"  {more}", style="dim")
 
 
-def _largest(result: Run, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
+def _largest(
+    result: Run, name: str, rows: int, *, folded: bool = False
+) -> tuple[int, list[dict[str, Any]]]:
     """Return the number of rows of a table and its ``rows`` largest rows, in a stable order."""
+    from ..audit._results.shown_rows import shown_rows
+
     total = 0
 
     def ranked() -> Any:
         """Yield each row after its sort key."""
         nonlocal total
-        for row in result.rows(name):
+        for row in shown_rows(result, name) if folded else result.rows(name):
             size = next((row[column] for column in _RANKED_BY if column in row), 0)
             yield -size, total, row
             total += 1

@@ -21,6 +21,8 @@ from ..wire import (
 )
 from .stream import print_json, printable
 
+#: The verdict on a rule about what a capture does not have.
+_NOT_SEEN = "not seen"
 _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
 
 
@@ -36,6 +38,7 @@ _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
     is_flag=True,
     help="Check the protocol behaviour rules of a capture; exit 1 if any is violated.",
 )
+@click.option("--long", is_flag=True, help="With --check: print the rules that were not seen, too.")
 @click.option("--reveal", is_flag=True, help="Print passwords, tokens, JWTs and nkeys.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_context
@@ -44,6 +47,7 @@ def wire(
     file: Path,
     conn: str | None,
     check: bool,
+    long: bool,
     reveal: bool,
     as_json: bool,
 ) -> None:
@@ -61,9 +65,9 @@ def wire(
     complete = True
     try:
         if check:
-            context.exit(0 if _checked(file, as_json) else 1)
+            context.exit(0 if _checked(file, as_json, long=long) else 1)
         for row in read_operations(file, conn=conn):
-            complete &= isinstance(row, OperationRow)
+            complete &= isinstance(row, OperationRow) or row.reason == "mqtt"
             if as_json:
                 print_json(_object(row, reveal))
             else:
@@ -76,17 +80,20 @@ def wire(
     context.exit(0 if complete else 1)
 
 
-def _checked(file: Path, as_json: bool) -> bool:
-    """Print the finding of each rule; return whether none is broken.
+def _checked(file: Path, as_json: bool, *, long: bool) -> bool:
+    """Print the rules that are kept or broken, with ``long`` all; return whether none is broken.
 
     Only a capture has both directions and the bytes.
     """
     findings = conversation.check(read_capture_operations(read_records(file)))
-    for finding in findings:
+    seen = findings if long else [each for each in findings if each.verdict != _NOT_SEEN]
+    for finding in seen:
         if as_json:
             print_json(finding._asdict())
         else:
             click.echo(str(finding))
+    if not as_json and len(seen) < len(findings):
+        click.echo(f"{len(findings) - len(seen)} rules about what is not in the capture: --long")
     return all(finding.verdict != "broken" for finding in findings)
 
 

@@ -6,6 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+#: The subject on which leaf nodes find loops; its second token is another after each start.
+_LEAF_LOOPS = "$LDS."
+
 
 class Published(NamedTuple):
     """Messages that the broker accepted.
@@ -97,7 +100,7 @@ class Traffic:
         subscriptions: dict[tuple[str, str, str | None], int] = {}
         for row in rows("subscriptions"):
             if row["identity"] is not None:
-                one = row["identity"], row["pattern"], row["queue"]
+                one = row["identity"], _of_any_start(row["pattern"]), row["queue"]
                 subscriptions[one] = subscriptions.get(one, 0) + 1
         for (user, pattern, queue), count in subscriptions.items():
             of(user).subscribed.append(Subscribed(pattern, queue, count))
@@ -152,3 +155,8 @@ class Traffic:
         """Return whether a pattern begins with a plane and a part of it, as Microbus writes it."""
         plane, _, rest = pattern.partition(".")
         return plane in self.planes and rest.partition(".")[0] in ("safe", "danger", "reply")
+
+
+def _of_any_start(pattern: str) -> str:
+    """Return a subscribed pattern without what is new at each start."""
+    return f"{_LEAF_LOOPS}*" if pattern.startswith(_LEAF_LOOPS) else pattern

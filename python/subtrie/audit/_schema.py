@@ -124,8 +124,10 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "links": (
         *(("server", "string"), ("conn", "string"), ("kind", "string"), ("remote", "string")),
-        *(("address", "string"), ("account", "string")),
+        *(("address", "string"), ("account", "string"), ("user", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
+        *(("messages_in", "bigint"), ("bytes_in", "bigint")),
+        *(("messages_out", "bigint"), ("bytes_out", "bigint")),
     ),
     "servers": (
         ("server", "string"),

@@ -30,6 +30,16 @@ def rows_of(result: Run, table: str) -> Iterator[dict[str, Any]]:
         return iter(())
 
 
+def _shown_rows(result: Run, table: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a table; those that differ in an id only are one."""
+    from ..audit._results.shown_rows import shown_rows
+
+    try:
+        yield from shown_rows(result, table)
+    except KeyError:
+        return
+
+
 def largest_rows(result: Run, table: str, columns: tuple[str, ...]) -> tuple[int, list[Any]]:
     """Return the number of rows of a table, and the largest of them as lists of JSON values.
 
@@ -42,7 +52,7 @@ def largest_rows(result: Run, table: str, columns: tuple[str, ...]) -> tuple[int
     def ranked() -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Yield each row after its sort key, which no two rows share."""
         nonlocal total
-        for row in rows_of(result, table):
+        for row in _shown_rows(result, table):
             yield (sign * (row[rank] or 0) if rank else 0), total, row
             total += 1
 

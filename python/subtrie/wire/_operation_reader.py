@@ -16,9 +16,15 @@ from typing import Any
 from .._core import engine
 from .._core.errors import WireError
 from . import capture, log, monitor
+from ._container_lines import DOCKER, whole_lines
 from ._trace_operations import log_operation
 
 _CHUNK = 1 << 16
+#: The packets of MQTT, as a log names them.
+_MQTT = frozenset(
+    {"CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "SUBSCRIBE",
+     "SUBACK", "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP", "DISCONNECT"}
+)  # fmt: skip
 #: A handshake record of TLS or of SSL 3; no operation begins with its first byte.
 _TLS = re.compile(rb"\x16\x03[\x00-\x04]")
 
@@ -51,7 +57,8 @@ class StreamError:
     Attributes:
         conn: The connection, or None.
         direction: The direction, or None.
-        reason: The reason of the ``WireError``, or ``torn``, ``lost``, ``record``, ``tls``.
+        reason: The reason of the ``WireError``, or ``torn``, ``lost``, ``record``, ``tls``; or
+            ``mqtt`` at the end of a log, for its packets of MQTT, which are not read.
         position: The offset in the stream, or the number of the line in a log.
         message: A description for people.
     """
@@ -87,7 +94,7 @@ def read_operations(
         head = file.read(4096)
     if head.startswith(capture.MAGIC):
         return read_capture_operations(read_records(path))
-    if head.lstrip()[:1] == b"{":
+    if head.lstrip()[:1] == b"{" and not head.startswith(DOCKER.encode()):
         return _read_snapshot(path)
     return _read_log(path)
 
@@ -265,10 +272,15 @@ def _read_snapshot(path: Path) -> Iterator[OperationRow | StreamError]:
 
 
 def _read_log(path: Path) -> Iterator[OperationRow | StreamError]:
-    """Yield the operations of a trace log."""
+    """Yield the operations of a trace log, then how many lines are packets of MQTT."""
+    packets = 0
     with path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            record = log.parse_line(line.rstrip("\r\n"))
+        stripped = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, 1))
+        for number, line in whole_lines(stripped):
+            record = log.parse_line(line)
+            if record is not None and record.kind == "mqtt" and record.op in _MQTT:
+                packets += 1
+                continue
             if record is None:
                 message = f"line {number} is not a line of nats-server; for bytes, use --conn"
                 yield StreamError(None, None, "no line of a trace log", number, message)
@@ -280,3 +292,7 @@ def _read_log(path: Path) -> Iterator[OperationRow | StreamError]:
                 continue
             if parts is not None:
                 yield OperationRow(record.peer, record.direction, record.ts, parts)
+    if packets:
+        lines_of = "line" if packets == 1 else "lines"
+        message = f"{packets} {lines_of} of MQTT not read"
+        yield StreamError(None, None, "mqtt", None, message)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._core.redaction import redact_text
+from ._container_lines import unwrapped
 from ._go_quote import unquote
 
 __all__ = [
@@ -206,13 +207,16 @@ def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
     Never raises. Cost: a few microseconds, linear in the length of the line.
 
     Args:
-        text: The line.
+        text: The line, also as docker (``json-file``) or CRI wrapped it.
         reveal: Whether passwords, tokens, JWTs and nkeys in CONNECT lines, payloads and messages
             are kept; by default they are replaced by ``[REDACTED]``.
 
     Returns:
         The record; None if nats-server did not write the line, or if it is incomplete.
     """
+    wrapped = unwrapped(text)
+    if wrapped is not None:
+        text = wrapped.text
     found = read_prefix(text)
     if found is None:
         found = _parse_message(text)

@@ -4,7 +4,9 @@ use arrow_schema::ArrowError;
 
 use super::entries::Message;
 use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
-use super::{ABOUT_CONNECTION, ABOUT_SERVER, ABOUT_STREAM, DAMAGED, SUBSCRIPTION, VIOLATION};
+use super::{
+    ABOUT_CONNECTION, ABOUT_SERVER, ABOUT_STREAM, CROSSED, DAMAGED, MQTT, SUBSCRIPTION, VIOLATION,
+};
 
 /// The columns of a table of events that are summed, or decide what a row is.
 pub struct Events {
@@ -71,18 +73,62 @@ impl Events {
         }
         match self.op.get(row).unwrap_or_default() {
             b"START" => flags |= SUBSCRIPTION | ABOUT_SERVER,
-            b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" => flags |= SUBSCRIPTION,
-            b"LOGIN" | b"DENIED" | b"LINK" | b"SERVER" => flags |= ABOUT_SERVER,
+            b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"LS+" | b"LS-" => flags |= SUBSCRIPTION,
+            b"LINK" => flags |= SUBSCRIPTION | ABOUT_SERVER,
+            b"LOGIN" | b"DENIED" | b"SERVER" => flags |= ABOUT_SERVER,
             b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
             b"STREAM" | b"STORED" => flags |= ABOUT_STREAM,
+            b"PUB" | b"HPUB" if self.deletes_stream(row) => flags |= ABOUT_STREAM,
             b"VIOLATION" => match self.refused.get(row) {
                 Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,
                 Some(kind) if kind != b"reply" => flags |= VIOLATION,
                 _ => {}
             },
+            b"CONNECT" | b"CONNACK" | b"PUBLISH" | b"PUBACK" | b"PUBREC" | b"PUBREL"
+            | b"PUBCOMP" | b"SUBSCRIBE" | b"SUBACK" | b"UNSUBSCRIBE" | b"UNSUBACK" | b"PINGREQ"
+            | b"PINGRESP" | b"DISCONNECT"
+                if self.is_mqtt(row) =>
+            {
+                flags |= MQTT;
+            }
             _ => {}
         }
+        if matches!(self.op.get(row), Some(b"LMSG" | b"RMSG" | b"HMSG" | b"MSG"))
+            && self.crosses(row)
+        {
+            flags |= CROSSED;
+        }
         flags
+    }
+
+    /// Whether a row is an accepted request to delete a stream.
+    fn deletes_stream(&self, row: usize) -> bool {
+        let subject = self.subject.get(row).unwrap_or_default();
+        subject.starts_with(b"$JS.")
+            && memchr::memmem::find(subject, b"API.STREAM.DELETE.").is_some()
+            && self.refused.get(row).is_none()
+    }
+
+    /// Whether a row is a packet of MQTT.
+    fn is_mqtt(&self, row: usize) -> bool {
+        let conn = self.conn.get(row).unwrap_or_default();
+        let client = memchr::memmem::find(conn, b"/mqtt:").is_some();
+        client && matches!(self.direction.get(row), Some(b"in" | b"out"))
+    }
+
+    /// Whether the connection of a row is one to another server.
+    fn crosses(&self, row: usize) -> bool {
+        let conn = self.conn.get(row).unwrap_or_default();
+        let kind = memchr::memchr(b'/', conn).map_or(conn, |at| &conn[at + 1..]);
+        [&b"leaf:"[..], b"route:", b"gateway:"]
+            .iter()
+            .any(|each| kind.starts_with(each))
+    }
+
+    /// Whether a row is a message of a leaf node whose user is known.
+    pub fn is_of_leaf(&self, row: usize) -> bool {
+        let conn = self.conn.get(row).unwrap_or_default();
+        self.identity.get(row).is_some() && memchr::memmem::find(conn, b"/leaf:").is_some()
     }
 
     /// Remove the mark of each DELSUB that only repeats the end which the UNSUB before it tells: a

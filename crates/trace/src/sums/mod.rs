@@ -50,6 +50,11 @@ pub const ABOUT_STREAM: u16 = 512;
 /// A login, a link to another server, or what a server says about itself.
 pub const ABOUT_SERVER: u16 = 1024;
 
+/// A message on a connection to another server.
+pub const CROSSED: u16 = 2048;
+/// A packet of MQTT.
+pub const MQTT: u16 = 4096;
+
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 /// The most new texts of a row.
@@ -163,15 +168,17 @@ impl TrafficSums {
         let direction = events.direction.get(row).unwrap_or_default();
         let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
         let delivers = direction == b"out" && matches!(op, b"MSG" | b"HMSG");
-        let arrives = self.follow && direction == b"in" && events.size.get(row).is_some();
-        if !publishes && !delivers && !arrives {
+        let arrives = direction == b"in" && !publishes && events.size.get(row).is_some();
+        // Where only the log of one server is read, a leaf node is the publisher of what it sends.
+        let of_leaf = arrives && !self.follow && events.is_of_leaf(row);
+        if !publishes && !delivers && !(arrives && self.follow) && !of_leaf {
             return Ok(0);
         }
         let conn = last[0].number(&mut self.names, events.conn.get(row))?;
-        if !self.is_client(conn) {
-            return Ok(if arrives { ARRIVED } else { 0 });
+        if !of_leaf && !self.is_client(conn) {
+            return Ok(if arrives && self.follow { ARRIVED } else { 0 });
         }
-        if !publishes && !delivers {
+        if !publishes && !delivers && !of_leaf {
             return Ok(0);
         }
         let server = last[1].number(&mut self.names, events.server.get(row))?;

@@ -34,6 +34,7 @@ EVENT_COLUMNS = (
 _SPAN = {"first": "time", "last": "time"}
 _HOP = {"taken": "deliveries"}
 _ABOUT_CONNECTION, _REFUSED_REPLY, _ABOUT_STREAM, _ABOUT_SERVER = 128, 32, 512, 1024
+_CROSSED, _MQTT = 2048, 4096
 #: What ``TrafficSums.add_events`` says of a row, the kind it becomes, and the columns of the event
 #: that have other names there.
 _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
@@ -47,16 +48,19 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (_ABOUT_CONNECTION, "claim", _SPAN),
     (64, "unparseable", {"position": "offset", "text": "_corrupt_record"}),
     (256, "request", {}),
-    (_ABOUT_STREAM, "stream", {}),
+    (_ABOUT_STREAM, "stream", {"last_position": "position"}),
+    (_ABOUT_STREAM, "dropped", {}),
     (_ABOUT_STREAM, "stored", {}),
     (_ABOUT_SERVER, "login", _SPAN),
     (_ABOUT_SERVER, "link", {}),
     (_ABOUT_SERVER, "state", {}),
+    (_ABOUT_CONNECTION, "state", {}),
 )
 #: The operations of the rows of a kind, of those that share what is said of a row.
 _OPERATIONS = {
     "slow": ("SLOW",), "claim": ("CLAIM",), "stream": ("STREAM",), "stored": ("STORED",),
-    "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START"),
+    "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START", "SLOW"),
+    "dropped": ("PUB", "HPUB"),
 }  # fmt: skip
 
 
@@ -136,6 +140,10 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
     if not flags:
         return
     told = np.frombuffer(flags, np.uint16)
+    if packets := np.count_nonzero(told & _MQTT):
+        found.add_counts({"mqtt": packets})
+    if np.any(told & _CROSSED):
+        found.add_list("crossed", _crossed(batch, told))
     for bit, kind, renamed in _LISTED:
         at = np.flatnonzero(told & bit)
         if not len(at):
@@ -163,6 +171,28 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
         listed = complete(kind, pa.table(table))
         # A stream answers every message.
         found.add_list(kind, add_up(listed, KINDS[kind].keys) if kind == "stored" else listed)
+
+
+def _crossed(batch: pa.RecordBatch, told: Any) -> pa.Table:
+    """Return the messages between servers, added up between the rows LINK of the batch."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    linked = pc.fill_null(pc.equal(batch.column("op"), "LINK"), False)
+    part = np.cumsum(linked.to_numpy(zero_copy_only=False))
+    at = np.flatnonzero(told & _CROSSED)
+    names = ("server", "conn", "user", "direction")
+    rows = batch.select([*names, "position", "size"]).take(pa.array(at))
+    table = pa.table({**dict(zip(rows.schema.names, rows.columns, strict=True)),
+                      "part": pa.array(part[at])})  # fmt: skip
+    how = [("position", "min"), ("size", "count"), ("size", "sum")]
+    summed = (
+        table.group_by([*names, "part"])
+        .aggregate(how)
+        .select([*names, "position_min", "size_count", "size_sum"])
+    )
+    return complete("crossed", summed.rename_columns([*names, "position", "count", "size"]))
 
 
 def _passed_on(sums: Any, found: Partial, reading: Reading) -> Partial:

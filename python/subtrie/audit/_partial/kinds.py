@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 6
+VERSION = 7
 
 _PROOF = ("identity_source", "user", "client")
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
@@ -34,6 +34,7 @@ _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 _REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
 _SPAN = ("count", "first", "last")
 _CONNECTION = ("server", "conn", "account", "identity", *_PROOF)
+_STREAM = ("server", "account", "queue", "subject")
 _LOGIN = ("server", "account", "identity", *_PROOF, "subject", "op", "queue")
 
 
@@ -84,16 +85,22 @@ KINDS: dict[str, Kind] = {
         bucketed_by=None,
     ),
     # a pattern whose messages a stream stores; ``queue`` is the stream
-    "stream": Kind(("account", "queue", "subject"), ("account", "queue", "subject"), None),
+    "stream": Kind((*_STREAM, "last_position"), _STREAM, None),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
     "login": Kind((*_LOGIN, *_SPAN), _LOGIN),
     # one connection to another server (subject) that was made or closed (queue)
     "link": Kind(
-        ("server", "conn", "account", "subject", "sid", "queue", "position", "time"),
+        ("server", "conn", "account", "user", "subject", "sid", "queue", "position", "time"),
         bucketed_by="conn",
+    ),
+    # the messages of a batch in one direction between two rows LINK, their bytes (size), the first
+    "crossed": Kind(
+        ("server", "conn", "user", "direction", "position", "count", "size"), bucketed_by="conn"
     ),
     # one thing that a server says about itself (queue; START has none)
     "state": Kind(("server", "conn", "op", "queue", "position", "time"), bucketed_by="server"),
+    # a request to delete the stream in the subject
+    "dropped": Kind(("server", "account", "subject", "position"), bucketed_by=None),
     # a stream that acknowledged to a connection that it stored a message
     "stored": Kind(("server", "conn", "queue"), ("server", "conn", "queue"), None),
     # a plane of accepted traffic, in the column ``subject``
@@ -105,7 +112,7 @@ KINDS: dict[str, Kind] = {
 }
 #: The kinds that are summed natively.
 SUMMED = ("publish", "delivery")
-_NUMBERS = (*SUMS, "position", "subscription", "size", "count", "day")
+_NUMBERS = (*SUMS, "position", "last_position", "subscription", "size", "count", "day")
 
 
 def kind_schema(kind: str) -> pa.Schema:

@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 
 from .log_files import log_files
 from .log_reader import (
-    FIRST_LINE,
     LogRange,
     blocks_of,
     check_one_server,
+    match_first_line,
     native,
     open_plain,
     packed_state,
@@ -363,7 +363,7 @@ def _listed(
             continue  # renamed since
         if line is None:
             continue
-        match = FIRST_LINE.match(line)
+        match = match_first_line(line)
         file = _File(
             path=path,
             digest=_digest(line),

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 
 from ..._core.redaction import REDACTED
 from ...wire import capture
+from ...wire._container_lines import DOCKER
 
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The keys of the lists of monitoring responses.
@@ -71,7 +72,7 @@ def input_kind(path: str) -> str:
         raise OSError(str(error).replace(path, shown_path(path))) from None
     if head.startswith(capture.MAGIC):
         return "capture"
-    if head.lstrip()[:1] != b"{":
+    if head.lstrip()[:1] != b"{" or head.startswith(DOCKER.encode()):
         return "log"
     _check_snapshot(path)
     return "snapshot"
@@ -90,12 +91,6 @@ def _check_snapshot(path: str) -> None:
         raise ValueError(
             f"{shown}: these are rules, not a log: name each file of rules with its own --rules, "
             f"or their folder: --rules {shlex.quote(folder)}"
-        )
-    line = document or _json_object(text.lstrip().split(b"\n", 1)[0]) or {}
-    if {"log", "stream", "time"} <= line.keys():
-        raise ValueError(
-            f"{shown}: docker's json-file driver wrote this log: unwrap docker's JSON with: "
-            f"jq -j .log {shlex.quote(shown)} > trace.log"
         )
     raise ValueError(
         f"{shown}: this JSON is neither a log nor a saved response of /connz, /subsz or /routez, "

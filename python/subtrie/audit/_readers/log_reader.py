@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from ...wire._container_lines import unwrapped
 from .._schema import EVENTS, arrow_schema
 from .log_files import log_size, open_log, shown_path
 
@@ -32,7 +33,7 @@ BATCH_ROWS = 16_384
 _BLOCK = 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-FIRST_LINE = re.compile(rb"\[(?P<pid>\d{1,10})\] (?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) ")
+_FIRST_LINE = re.compile(rb"\[(?P<pid>\d{1,10})\] (?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) ")
 # The columns that only this module knows.
 _ADDED = ("server", "file")
 
@@ -128,15 +129,23 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
     return logs
 
 
+def match_first_line(line: bytes) -> re.Match[bytes] | None:
+    """Return process id and time of a first line, also of one that a container wrapped."""
+    wrapped = unwrapped(line.decode("utf-8", "surrogateescape"))
+    if wrapped is not None:
+        line = wrapped.text.encode("utf-8", "surrogateescape")
+    return _FIRST_LINE.match(line)
+
+
 def _same_process(one: bytes, other: bytes) -> bool:
     """Whether two lines have a time and the same process id."""
-    found = [FIRST_LINE.match(line) for line in (one, other)]
+    found = [match_first_line(line) for line in (one, other)]
     return all(found) and found[0]["pid"] == found[1]["pid"]  # type: ignore[index]
 
 
 def _stamp(line: bytes) -> bytes:
     """Return the time of a line as printed, which sorts as the times do."""
-    found = FIRST_LINE.match(line)
+    found = match_first_line(line)
     return found["time"] if found is not None else b""
 
 

@@ -35,6 +35,7 @@ def verdict(result: Run) -> str:
     refused, unparseable = _sum(result, "refused", "count"), result.summary["unparseable_lines"]
     slow = _sum(result, "slow_consumers", "count")
     denied = sum(row["count"] for row in _rows(result, "logins") if row["outcome"] == "refused")
+    packets = result.counters.get("mqtt", 0)
     claims = _sum(result, "claimed_users", "count")
     attempts = f" ({spoofed - accepted:,} spoofed)" if spoofed > accepted else ""
     counts = (
@@ -47,11 +48,37 @@ def verdict(result: Run) -> str:
         (refused, f"refused{attempts}"),
         (denied, "refused login" if denied == 1 else "refused logins"),
         (slow, "slow consumer" if slow == 1 else "slow consumers"),
+        *_about_servers(result),
         (unparseable, "unparseable"),
+        (packets, "line of MQTT not read" if packets == 1 else "lines of MQTT not read"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
     unread = not_read(result)
     return ", ".join(told if unread is None else [unread, *told]) or "no findings"
+
+
+def _about_servers(result: Run) -> Iterator[tuple[int, str]]:
+    """Yield how often servers started again, and so on; and the links that ended before a stop."""
+    started: set[str] = set()
+    counts = {"start": 0, "reload": 0, "lame duck": 0}
+    stops: dict[str, list[Any]] = {}
+    for row in _rows(result, "servers"):
+        server, event = row["server"], row["event"]
+        if event == "stop" and row["time"] is not None:
+            stops.setdefault(server, []).append(row["time"])
+        if event in counts and (event != "start" or server in started):
+            counts[event] += 1
+        if event == "start":
+            started.add(server)
+    for event, word in (("start", "restart"), ("reload", "reload"), ("lame duck", "lame duck")):
+        count = counts[event]
+        yield count, word if count == 1 else f"{word}s"
+    ended = 0
+    for row in _rows(result, "links"):
+        start, end = row["start"], row["end"]
+        stopped = (time for time in stops.get(row["server"], ()) if start is None or time > start)
+        ended += end is not None and all(time > end for time in stopped)
+    yield ended, "link ended" if ended == 1 else "links ended"
 
 
 def not_read(result: Run, tables: Iterable[str] = ("undelivered",)) -> str | None:

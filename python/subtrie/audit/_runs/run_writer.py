@@ -129,7 +129,7 @@ def committed(
         "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
-    counters |= {name: counts.get(name, 0) for name in ("published", "unsettled")}
+    counters |= {name: counts.get(name, 0) for name in ("published", "unsettled", "mqtt")}
     folder.commit([*files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary
 

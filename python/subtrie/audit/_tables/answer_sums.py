@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core import engine
@@ -20,6 +20,7 @@ from .._answers.sums import Sums, greatest_known, latency_step, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
+from .leaf_nodes import LeafNodes
 from .streams import (
     OTHER_SERVERS,
     SERVICES,
@@ -116,6 +117,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     published: dict[tuple[str, int], dict[str, _Sent]] = defaultdict(dict)
     delivered, seen = _received(sums, bucket, of)
     stored = bucket.receivers.of(of.subjects.texts)
+    leaf_nodes = LeafNodes(bucket, of.subjects)
     names = ("server", "at", "account", "published", "undelivered", "bytes", "taken", "forwarded",
              "first_accepted", "last_accepted", "first_undelivered",
              "last_undelivered")  # fmt: skip
@@ -125,9 +127,10 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             continue
         text = of.subjects.texts[at].as_py()
         others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
-        published[server, at].setdefault(who, _Sent()).add(
-            counts, (first, last), (first_lost, last_lost), others
-        )
+        sent = published[server, at].setdefault(who, _Sent())
+        sent.add(counts, (first, last), (first_lost, last_lost), others)
+        sent.deleted = bucket.receivers.deleted(server, account, stored[at])
+    _without_stream(bucket, of, published)
     for to, shares in _shares(bucket, of, published, delivered).items():
         for (server, at, who), share in shares.items():
             pattern, subscriber, queue = to[1:]
@@ -140,9 +143,15 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
                 if other.subscriber == SERVICES and sent.taken:
                     continue  # their subscriptions are among the deliveries
                 sums.add("flow", (who, subject, *other), sent.stored)
+            to_leaf_nodes = leaf_nodes.of(key) if sent.forwarded else []
+            share = sent.forwarded // len(to_leaf_nodes) if to_leaf_nodes else 0
+            for pattern, node, queue in to_leaf_nodes:
+                sums.add("flow", (who, folded(pattern), node, queue), sent.sent_on(share))
+            if sent.unstored:
+                sums.add("flow", (who, subject, None, None), sent.after_deletion)
             if sent.others:
                 continue
-            if sent.passed_on:
+            if sent.passed_on and not to_leaf_nodes:
                 sums.add("flow", (who, subject, OTHER_SERVERS, None), sent.elsewhere)
             if sent.lost or not (sent.taken or sent.passed_on):
                 sums.add("flow", (who, subject, None, None), sent.left)
@@ -202,6 +211,9 @@ class _Sent:
         self.span: _Span = (None, None)
         self.span_of_lost: _Span = (None, None)
         self.others: tuple[Receiver, ...] = ()
+        #: Where in the log the streams that stored them were deleted, and the messages after it.
+        self.deleted: int | None = None
+        self.unstored = 0
 
     def add(
         self, counts: Sequence[int], span: _Span, lost: _Span, others: tuple[Receiver, ...]
@@ -218,7 +230,15 @@ class _Sent:
     @property
     def stored(self) -> tuple[Any, ...]:
         """The sums of a flow that received all of them, in the order of ``Sums``."""
-        return self.published, self.published, 0, self.size, *self.span
+        count = self.published - self.unstored
+        size = self.size * count // self.published
+        return count, count, 0, size, *self.span
+
+    @property
+    def after_deletion(self) -> tuple[Any, ...]:
+        """The sums of the flow of what was published after its streams were deleted."""
+        size = self.size - self.stored[3]
+        return self.unstored, 0, self.unstored, size, self.span[1], self.span_of_lost[1]
 
     def received(self, delivered: int) -> tuple[Any, ...]:
         """Return the sums of a flow to a subscriber."""
@@ -237,6 +257,11 @@ class _Sent:
         count = self.published - self.lost
         return count, count, 0, self.size - self._bytes_lost, *self.span
 
+    def sent_on(self, share: int) -> tuple[Any, ...]:
+        """Return the sums of the flow to a leaf node, at most all messages."""
+        count = min(share, self.published)
+        return count, count, 0, self.size * count // self.published, *self.span
+
     @property
     def left(self) -> tuple[Any, ...]:
         """The sums of the flow to no subscriber."""
@@ -248,6 +273,27 @@ class _Sent:
     def _bytes_lost(self) -> int:
         """The sizes of single messages are not known: a part of all bytes."""
         return self.size * self.lost // self.published
+
+
+def _without_stream(
+    bucket: Bucket, of: Classified, published: Mapping[tuple[str, int], Mapping[str, _Sent]]
+) -> None:
+    """Count the messages that no client received after the streams of their subject ended."""
+    kept = {key: sent for key, sent in published.items()
+            if any(each.deleted is not None for each in sent.values())}  # fmt: skip
+    if not kept:
+        return
+    positions: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for server, subject, position in zip(*columns_of(bucket.lost, "server", "subject", "position"),
+                                         strict=True):  # fmt: skip
+        positions[server, subject].append(position)
+    for (server, at), publishers in kept.items():
+        lost = positions.get((server, of.subjects.texts[at].as_py()), [])
+        for _, sent in sorted(publishers.items()):
+            deleted = sent.deleted
+            after = 0 if deleted is None else sum(each > deleted for each in lost)
+            taken = sum(each.unstored for each in publishers.values())
+            sent.unstored = max(0, min(sent.lost, after - taken))
 
 
 def _both(one: _Span, other: _Span) -> _Span:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PROOF = ("account", "user", "client", "identity_source")
+#: What crossed a link, by direction.
+_CROSSED = ("messages_in", "bytes_in", "messages_out", "bytes_out")
+#: What a row says that has no text; a slow consumer is an event of its server, too.
+_EVENTS = {"START": "start", "SLOW": "slow consumer"}
 _OUTCOMES = {"LOGIN": "accepted", "DENIED": "refused"}
 
 
@@ -32,13 +36,22 @@ def logins(bucket: Bucket) -> Iterable[Rows]:
 
 
 def links(bucket: Bucket) -> Iterable[Rows]:
-    """Return the connections to other servers, from when to when each was there."""
+    """Return the connections to other servers: from when to when, and what crossed each."""
     made: list[dict[str, Any]] = []
     up: dict[tuple[str, str], dict[str, Any]] = {}
-    listed = bucket.table("link").to_pylist()
+    listed = bucket.table("link").to_pylist() + bucket.table("crossed").to_pylist()
     for row in sorted(listed, key=lambda each: (each["server"], each["position"])):
         key = row["server"], row["conn"]
-        if row["queue"] == "up":
+        if row.get("direction") == "local":
+            continue
+        if "direction" in row:
+            if key not in up:  # from before the log
+                up[key] = _link(row, None, None)
+                made.append(up[key])
+            up[key]["user"] = up[key]["user"] or row["user"]
+            up[key][f"messages_{row['direction']}"] += row["count"]
+            up[key][f"bytes_{row['direction']}"] += row["size"] or 0
+        elif row["queue"] == "up":
             if key not in up:  # a gateway is made, then registered
                 up[key] = _link(row, row["time"], None)
                 made.append(up[key])
@@ -51,13 +64,15 @@ def links(bucket: Bucket) -> Iterable[Rows]:
             known["end"] = row["time"]
             known["remote"] = known["remote"] or row["subject"]
             known["account"] = known["account"] or row["account"]
+            known["user"] = known["user"] or row["user"]
     return _listed("links", made)
 
 
 def _link(row: dict[str, Any], start: Any, end: Any) -> dict[str, Any]:
-    made = {name: row[name] for name in ("server", "conn", "account")}
+    made = {name: row.get(name) for name in ("server", "conn", "account", "user")}
     made["kind"] = row["conn"].rpartition("/")[2].partition(":")[0]
-    return made | {"remote": row["subject"], "address": row["sid"], "start": start, "end": end}
+    made |= {"remote": row.get("subject"), "address": row.get("sid"), "start": start, "end": end}
+    return made | dict.fromkeys(_CROSSED, 0)
 
 
 def servers(bucket: Bucket) -> Iterable[Rows]:
@@ -68,7 +83,7 @@ def servers(bucket: Bucket) -> Iterable[Rows]:
             {
                 "server": row["server"],
                 "process": row["conn"].partition("/")[0],
-                "event": "start" if row["op"] == "START" else row["queue"],
+                "event": _EVENTS.get(row["op"], row["queue"]),
                 "time": row["time"],
             }
             for row in bucket.table("state").to_pylist()

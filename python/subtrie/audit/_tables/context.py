@@ -23,7 +23,7 @@ from .._answers.tables import Answers
 from .._partial.partial import Partial
 from .._schema import arrow_schema
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
-from .streams import KnownStreams, acknowledged, stored_patterns
+from .streams import KnownStreams, acknowledged, deleted_streams, stored_patterns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +127,9 @@ def context_of(
     called = pattern_files([each.pattern for each in answers.code])
     patterns = stored_patterns(head, questions.streams)
     stored = pattern_files([each.pattern for each in patterns])
-    streams = KnownStreams(patterns, tuple(name for name, _ in stored), acknowledged(head))
+    streams = KnownStreams(
+        patterns, tuple(name for name, _ in stored), acknowledged(head), deleted_streams(head)
+    )
     asked = Asked(
         tuple(answers.rules), tuple(name for name, _ in ruled),
         tuple(answers.code), tuple(name for name, _ in called), streams,
@@ -174,18 +176,20 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
         return schema.empty_table()
     read = _in_order(read.combine_chunks())
     op, direction = read["op"], read["reason"]
+    read = read.set_column(read.schema.get_field_index("sid"), "sid", _ids(read))
     servers, conns, sids = (_codes(read[name]) for name in ("server", "conn", "sid"))
     names = conns.dictionary.to_pylist()
     conn = servers.numbers * len(names) + conns.numbers
     client = _mask(pc.match_substring_regex(conns.dictionary, _CLIENT))[conns.numbers]
     inside = _mask(pc.equal(direction, "in"))
-    sub, closed, started, refused = (
-        _mask(pc.equal(op, name)) for name in ("SUB", "CLOSED", "START", "VIOLATION")
+    sub, closed, started, refused, leaf, linked = (
+        _mask(pc.equal(op, name)) for name in ("SUB", "CLOSED", "START", "VIOLATION", "LS+", "LINK")
     )
+    closed |= linked & _mask(pc.equal(read["queue"], "down"))
     ended = ~(sub | closed | started | refused) & _mask(pc.is_null(read["size"]))
     dropped = _mask(pc.equal(op, "DELSUB")) & _mask(pc.equal(direction, "local"))
-    ended &= inside | dropped
-    accepted = sub & inside & client
+    ended &= (inside | dropped) & ~(leaf | linked)
+    accepted = ((sub & client) | leaf) & inside
 
     # Only these are about one subscription id; at most one subscription to an id is open until the
     # line at which the connection ends.
@@ -227,6 +231,21 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
         "ended": last["time"],
     }
     return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _ids(read: pa.Table) -> pa.Array:
+    """Return the ids of subscriptions; those of a leaf node have none but their pattern."""
+    import pyarrow.compute as pc
+
+    op, subject, queue, sid = (
+        read[name].combine_chunks() for name in ("op", "subject", "queue", "sid")
+    )
+    of_leaf = pc.fill_null(pc.starts_with(op, "LS"), False)
+    if not pc.any(of_leaf).as_py():
+        return sid
+    named = pc.binary_join_element_wise(pc.fill_null(subject, ""), pc.fill_null(queue, ""), " ")
+    named = pc.utf8_rtrim(named, " ")
+    return pc.if_else(of_leaf, named, sid)
 
 
 def _in_order(read: pa.Table) -> pa.Table:

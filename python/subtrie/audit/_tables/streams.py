@@ -57,11 +57,13 @@ class KnownStreams(NamedTuple):
         patterns: The patterns that streams store.
         indexed: The names of the files of the index of these patterns.
         acknowledged: The streams that answered to a connection of a server.
+        deleted: The position in the log of a server at which the stream of an account was deleted.
     """
 
     patterns: tuple[StoredPattern, ...] = ()
     indexed: tuple[str, ...] = ()
     acknowledged: Mapping[tuple[str, str], tuple[str, ...]] = {}
+    deleted: Mapping[tuple[str, str | None, str], int] = {}
 
 
 def stored_patterns(head: Partial, given: Streams | None) -> tuple[StoredPattern, ...]:
@@ -82,6 +84,20 @@ def acknowledged(head: Partial) -> dict[tuple[str, str], tuple[str, ...]]:
     for server, conn, stream in rows:
         found.setdefault((server, conn), set()).add(stream)
     return {key: tuple(sorted(streams)) for key, streams in found.items()}
+
+
+def deleted_streams(head: Partial) -> dict[tuple[str, str | None, str], int]:
+    """Return where streams were deleted, by server, account and name, unless made again."""
+    names = ("server", "account", "queue", "last_position")
+    told: dict[tuple[str, str | None, str], int] = {}
+    for *key, position in zip(*(head.table("stream")[n].to_pylist() for n in names), strict=True):
+        named = (key[0], key[1], key[2])
+        told[named] = max(told.get(named, -1), position)
+    found: dict[tuple[str, str | None, str], int] = {}
+    for row in head.table("dropped").to_pylist():
+        key = (row["server"], row["account"], row["subject"].rpartition(".")[2])
+        found[key] = max(found.get(key, -1), row["position"])
+    return {key: at for key, at in found.items() if told.get(key, -1) < at}
 
 
 def of_stream(stream: str, consumer: str | None = None) -> Receiver:
@@ -161,6 +177,15 @@ class Receivers:
         for row, number in zip(*self._index.matches(texts), strict=True):
             found[row] += self._of_pattern[patterns[number]]
         return found
+
+    def deleted(
+        self, server: str, account: str | None, stored: Sequence[StoredPattern]
+    ) -> int | None:
+        """Return the position from which no stream stores a message; None if one does."""
+        names = {each.stream for each in stored if each.account in (None, account)}
+        found = [self._known.deleted.get((server, account, name)) for name in names]
+        ends = [at for at in found if at is not None]
+        return max(ends) if ends and len(ends) == len(found) else None
 
     def answered(self, server: str, conn: str) -> Receiver | None:
         """Return the streams that stored messages of a connection, as its answers say."""

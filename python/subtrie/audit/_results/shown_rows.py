@@ -1,0 +1,48 @@
+"""The rows of a table as people read them: one for many ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._tables.streams import folded
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+#: The tables that have a row for each id in a subject.
+_OF_EACH_ID = frozenset({"refused"})
+#: The rows that are folded; the others are as they are.
+_MOST = 100_000
+#: The columns in which they differ, or that are added up.
+_VARYING = frozenset({"subject", "count", "first", "last"})
+
+
+def shown_rows(result: Run, table: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a table; those that differ in an id of their subject are one.
+
+    A subject that stands for several has ``*`` in place of numbers and random names.
+
+    Args:
+        result: The result of an audit.
+        table: The name of a table.
+    """
+    rows = result.rows(table)
+    if table not in _OF_EACH_ID:
+        yield from rows
+        return
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if len(groups) >= _MOST:
+            yield row
+            continue
+        others = (value for name, value in row.items() if name not in _VARYING)
+        key = (folded(row["subject"]), *others)
+        found = groups.setdefault(key, row)
+        if found is not row:
+            found["subject"] = key[0]
+            found["count"] += row["count"]
+            for name, least in (("first", min), ("last", max)):
+                times = [each[name] for each in (found, row) if each[name] is not None]
+                found[name] = least(times, default=None)
+    yield from groups.values()
