@@ -103,21 +103,21 @@ def test_logins_links_and_servers_of_a_running_system(log):
 
 
 async def _across(hub: str, edge: str) -> None:
-    """A program at the edge hears 20 messages of ``web`` and sends 15; one more comes too late."""
+    """A program at the edge receives 21 messages of ``web`` and sends 15."""
     web = await nats.connect(hub, user="web", password="web", name="w", error_cb=_quiet)
     program = await nats.connect(edge, name="program", error_cb=_quiet)
-    heard = 0
+    received = 0
 
-    async def hear(message: Any) -> None:
-        nonlocal heard
-        heard += 1
+    async def take(message: Any) -> None:
+        nonlocal received
+        received += 1
 
-    await program.subscribe("cmd.*", cb=hear)
-    await program.subscribe("job.*", "workers", cb=hear)
-    await web.subscribe("telemetry.>", cb=hear)
+    await program.subscribe("cmd.*", cb=take)
+    await program.subscribe("job.*", "workers", cb=take)
+    await web.subscribe("telemetry.>", cb=take)
     await program.flush()
     await web.flush()
-    while heard < 2:  # both know of the other's subscriptions
+    while received < 2:  # both know of the other's subscriptions
         await web.publish("cmd.0", b"ready?")
         await program.publish("telemetry.0", b"ready?")
         await asyncio.sleep(0.05)
@@ -126,7 +126,7 @@ async def _across(hub: str, edge: str) -> None:
     for number in range(1, 16):
         await program.publish(f"telemetry.{number}", b"12345", reply="answers.here")
     await web.publish("job.1", b"go")
-    await until(lambda: heard >= 38)
+    await until(lambda: received >= 38)
     await program.close()
     await web.close()
 

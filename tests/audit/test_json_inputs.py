@@ -109,3 +109,31 @@ def test_a_snapshot_is_known_by_its_list(tmp_path, document):
     path = tmp_path / "saved.json"
     path.write_text(json.dumps({"server_id": "A", "now": "x" * 10_000} | document))
     assert input_kind(str(path)) == "snapshot"
+
+
+@pytest.mark.parametrize(
+    ("page", "document"),
+    [
+        ("varz", {"connections": 3, "max_connections": 9, "max_payload": 1, "in_msgs": 0}),
+        ("jsz", {"streams": 1, "consumers": 1, "messages": 2, "storage": 3}),
+        ("leafz", {"leafnodes": 0, "leafs": None}),
+        ("gatewayz", {"inbound_gateways": {}, "outbound_gateways": {}}),
+        ("healthz", {"status": "ok"}),
+    ],
+)
+def test_another_page_of_the_server_is_named(run, tmp_path, page, document):
+    """It was "neither a log nor a saved response", and /varz an unparseable line."""
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(document))
+    done = run(path)
+    assert done.exit_code == 2
+    assert f"this is a response of /{page}, which lists no subscriptions" in done.stderr
+    assert ("--streams" in done.stderr) == (page == "jsz")
+
+
+def test_an_input_without_microbus_prints_no_empty_table(run, tmp_path):
+    """Eleven empty tables of Microbus stood between the verdict and the counts."""
+    path = tmp_path / "connz.json"
+    path.write_text(json.dumps({"connections": []}))
+    assert ", 0 rows" not in run(path).stdout
+    assert ", 0 rows" in run(path, "--long").stdout

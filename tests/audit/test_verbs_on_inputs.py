@@ -27,7 +27,7 @@ def log_in(folder: Path, *lines: str) -> Path:
 
 
 def test_subscriptions_of_leaf_nodes_are_listed(tmp_path):
-    """What a leaf node subscribed was "no matching subscription"."""
+    """They were "no matching subscription"."""
     path = log_in(tmp_path, f"{LEAF}<<- [LS+ cmd.edge.*]", f"{LEAF}<<- [LS+ jobs.> pool 1]")
     done = command("who", "-s", path, "cmd.edge.1", "jobs.2")
     assert done.exit_code == 0

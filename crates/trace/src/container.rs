@@ -12,7 +12,7 @@ use super::reader::Reader;
 
 const DOCKER: &[u8] = b"{\"log\":";
 
-/// What a runtime wrapped.
+/// The text that a runtime wrapped.
 pub struct Wrapped<'a> {
     /// The text, without the end of the line.
     pub text: Cow<'a, [u8]>,

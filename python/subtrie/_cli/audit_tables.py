@@ -138,6 +138,8 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
         print_findings(console, result, rows)
         if not long:
             names = [name for name in _WITHOUT_MICROBUS if result.count(name)]
+    elif not result.summary["planes"] and not long:
+        names = [name for name in TABLES if result.count(name)]
     for name in names:
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue

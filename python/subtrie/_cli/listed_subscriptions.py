@@ -28,7 +28,7 @@ class Listed(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it is in the file."""
+        """The place in the file."""
         return f"{self.unit} {self.number}"
 
     def as_dict(self) -> dict[str, Any]:

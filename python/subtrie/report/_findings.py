@@ -91,6 +91,13 @@ def _undelivered_advice(row: _Row) -> str:
     )
 
 
+def _crossed(row: _Row) -> str:
+    """Return what crossed a link; an older result does not tell."""
+    if "messages_in" not in row:
+        return ""
+    return f"; {row['messages_in']:,} messages had come from it, {row['messages_out']:,} gone to it"
+
+
 def _spoofed_level(row: _Row) -> str:
     """Return the level; a name that the client claims itself is not an accusation."""  # A82
     if row["identity_source"] in CLAIMS:
@@ -179,6 +186,7 @@ _RULES = (
         lambda row: (
             f"The {row['kind']} connection to {row['remote'] or 'another server'} ended"
             + (f" at {time_text(row['end'])}" if row["end"] else "")
+            + _crossed(row)
         ),
         "What is published for the other side meanwhile is lost, unless a stream stores it.",
         _always(""),

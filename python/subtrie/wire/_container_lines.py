@@ -6,9 +6,9 @@ parts, of which the last one is marked: by its line feed, or by ``F`` in place o
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
-from json.decoder import scanstring
 from typing import NamedTuple
 
 #: The bytes of a line that are read.
@@ -24,10 +24,11 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _SINGLE = 6
+_DECODER = json.JSONDecoder(strict=False)
 
 
 class Wrapped(NamedTuple):
-    """What a runtime wrapped: the text without the end of the line, and whether it ends one."""
+    """A wrapped text: the text without the end of the line, and whether it ends one."""
 
     text: str
     ends: bool
@@ -45,15 +46,24 @@ def _of_docker(text: str) -> Wrapped | None:
     begin = _STRING.match(text, len(DOCKER))
     if begin is None:
         return None
-    body = _ESCAPE.sub(_paired, text[begin.end() :])
+    body = _ESCAPE.sub(_paired, text[begin.end() - 1 :])
     try:
-        found, _ = scanstring(body, 0, False)
-        complete = True
+        found, complete = _string(body), True
     except ValueError:
         if len(text.encode("utf-8", "surrogateescape")) <= LONGEST:
             return None
         found, complete = _cut(body), False
     return Wrapped(found.removesuffix("\n"), found.endswith("\n") or not complete)
+
+
+def _string(text: str) -> str:
+    """Return the JSON string with which a text begins.
+
+    Raises:
+        ValueError: It has no end, or an escape that is not one.
+    """
+    found, _ = _DECODER.raw_decode(text)
+    return str(found)
 
 
 def _paired(escape: re.Match[str]) -> str:
@@ -66,7 +76,7 @@ def _cut(body: str) -> str:
     """Return the text of a string without an end."""
     for left in range(12):
         try:
-            return scanstring(body[: len(body) - left] + '"', 0, False)[0]
+            return _string(f'{body[: len(body) - left]}"')
         except ValueError:
             continue
     return ""

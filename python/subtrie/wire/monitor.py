@@ -176,16 +176,46 @@ def _number(document: dict[str, Any], key: str) -> int | None:
     return found
 
 
-def _error(reason: str) -> WireError:
-    """Return the error of a document that is not a response."""
+def _error(reason: str, page: str | None = None) -> WireError:
+    """Return the error of a document that is not a response, or one of another page."""
     from .._core.reasons import REASONS
 
     rule = REASONS[reason]
-    return WireError(f"not a monitoring response: {rule.sentence}; {rule.hint}",
-                     reason=reason, hint=rule.hint, status=rule.status)  # fmt: skip
+    told = f"not a monitoring response: {rule.sentence}; {rule.hint}"
+    if page is not None:
+        told = other_page_advice(page)
+    return WireError(told, reason=reason, hint=rule.hint, status=rule.status)
+
+
+#: The pages of a server without subscriptions, and keys that only they have, all of them.
+_OTHER_PAGES = {
+    "varz": {"max_connections", "max_payload", "in_msgs"},
+    "jsz": {"streams", "consumers", "messages", "storage"},
+    "leafz": {"leafnodes", "leafs"},
+    "gatewayz": {"inbound_gateways", "outbound_gateways"},
+    "accountz": {"accounts", "system_account"},
+    "accstatz": {"account_statz"},
+    "healthz": {"status"},
+}
+_ADVICE = {"jsz": "subtrie audit --streams and subtrie acl --streams take it"}
+_OTHERS = "save /connz?subs=detail, /subsz?subs=1 or /routez"
+
+
+def other_page(document: dict[str, Any]) -> str | None:
+    """Return which page without subscriptions a document is, such as ``varz``; else None."""
+    return next((page for page, keys in _OTHER_PAGES.items() if keys <= document.keys()), None)
+
+
+def other_page_advice(page: str) -> str:
+    """Return what to do with a page without subscriptions."""
+    advice = _ADVICE.get(page, _OTHERS)
+    return f"this is a response of /{page}, which lists no subscriptions: {advice}"
 
 
 def _endpoint_of(document: dict[str, Any]) -> str:
+    page = other_page(document)
+    if page is not None and not isinstance(document.get("connections"), list):
+        raise _error("monitor", page)
     if "connections" in document:
         return "connz"
     if "routes" in document:

@@ -141,7 +141,7 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
         return
     told = np.frombuffer(flags, np.uint16)
     if packets := np.count_nonzero(told & _MQTT):
-        found.add_counts({"mqtt": packets})
+        found.add_counts({"mqtt": int(packets)})
     if np.any(told & _CROSSED):
         found.add_list("crossed", _crossed(batch, told))
     for bit, kind, renamed in _LISTED:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..._core.redaction import REDACTED
-from ...wire import capture
+from ...wire import capture, monitor
 from ...wire._container_lines import DOCKER
 
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
@@ -83,6 +83,9 @@ def _check_snapshot(path: str) -> None:
     with open_log(path) as stream:
         text = stream.read()
     document = _json_object(text)
+    page = None if document is None else monitor.other_page(document)
+    if page is not None and not isinstance((document or {}).get("connections"), list):
+        raise ValueError(f"{shown_path(path)}: {monitor.other_page_advice(page)}")
     if document is not None and not _SNAPSHOT.isdisjoint(document):
         return
     shown = shown_path(path)

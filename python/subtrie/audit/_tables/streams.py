@@ -90,9 +90,10 @@ def deleted_streams(head: Partial) -> dict[tuple[str, str | None, str], int]:
     """Return where streams were deleted, by server, account and name, unless made again."""
     names = ("server", "account", "queue", "last_position")
     told: dict[tuple[str, str | None, str], int] = {}
-    for *key, position in zip(*(head.table("stream")[n].to_pylist() for n in names), strict=True):
-        named = (key[0], key[1], key[2])
-        told[named] = max(told.get(named, -1), position)
+    columns = (head.table("stream")[name].to_pylist() for name in names)
+    for server, account, stream, position in zip(*columns, strict=True):
+        key = (server, account, stream)
+        told[key] = max(told.get(key, -1), position)
     found: dict[tuple[str, str | None, str], int] = {}
     for row in head.table("dropped").to_pylist():
         key = (row["server"], row["account"], row["subject"].rpartition(".")[2])
