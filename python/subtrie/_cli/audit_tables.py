@@ -69,7 +69,7 @@ _WITHOUT_MICROBUS = (
     "unparseable",
 )
 # The columns that are printed only on request, so that rows are short.
-_WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
+_WIDE = frozenset({"bytes", "bytes_in", "bytes_out", "first", "last", "instances", "file"})
 #: More columns than these have no blanks beside them.
 _CLOSE = 10
 #: Words for headings that are too long for a column.
@@ -79,7 +79,7 @@ _SHORT = {
     "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
     "errors": "bad", "finding": "what", "forwarded": "on", "home_plane": "home",
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
-    "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
+    "messages_in": "in", "messages_out": "out", "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
     "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "requester": "from", "responder": "by",
     "server": "log", "service": "who", "source": "from", "sources": "from",
