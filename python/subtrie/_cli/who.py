@@ -112,7 +112,7 @@ def _answer(text: str, found: Any) -> dict[str, Any]:
         "nearest": [
             {"pattern": str(miss.pattern), "differs_at": miss.differs_at}
             for miss in found.nearest
-            if miss.differs_at
+            if _is_near(miss, text)
         ],
     }
 
@@ -126,7 +126,13 @@ def _say(text: str, found: Any, *, any_listed: bool) -> None:
         note = "no matching subscription" if any_listed else "the file has no subscriptions"
         say("    ", (note, "red"))
         for miss in found.nearest:
-            if not miss.differs_at:
-                continue  # no token in common
+            if not _is_near(miss, text):
+                continue
             differs = f"  differs at token {miss.differs_at}"
             say("    ", ("nearest ", "dim"), printable(miss.pattern), (differs, "dim"))
+
+
+def _is_near(miss: Any, subject: str) -> bool:
+    """Return whether a pattern that does not match has a token in common with a subject."""
+    pairs = zip(str(miss.pattern).split("."), subject.split("."), strict=False)
+    return bool(miss.differs_at) or any(one == other for one, other in pairs)
