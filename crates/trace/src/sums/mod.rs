@@ -171,7 +171,7 @@ impl TrafficSums {
         let arrives = direction == b"in" && !publishes && events.size.get(row).is_some();
         // Where only the log of one server is read, a leaf node is the publisher of what it sends.
         let of_leaf = arrives && !self.follow && events.is_of_leaf(row);
-        if !publishes && !delivers && !(arrives && self.follow) && !of_leaf {
+        if !(publishes || delivers || of_leaf || arrives && self.follow) {
             return Ok(0);
         }
         let conn = last[0].number(&mut self.names, events.conn.get(row))?;
