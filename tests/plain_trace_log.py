@@ -20,8 +20,8 @@ from typing import Any
 
 from plain_logins import Logins
 from subtrie._core.redaction import redact_text
+from subtrie._nats.container_lines import whole_lines
 from subtrie.wire import log
-from subtrie.wire._container_lines import whole_lines
 from subtrie.wire._go_quote import unquote
 
 __all__ = ["read_events"]

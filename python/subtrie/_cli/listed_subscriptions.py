@@ -48,8 +48,8 @@ def subscriptions_of(source: Path) -> Iterator[Listed]:
         OSError: The file cannot be read.
         WireError: It is neither a capture nor a monitoring response.
     """
+    from .._nats.container_lines import DOCKER
     from ..wire import capture
-    from ..wire._container_lines import DOCKER
 
     with_head = b"" if source.is_dir() else _head(source)
     in_json = with_head.lstrip()[:1] == b"{" and not with_head.startswith(DOCKER.encode())
@@ -73,7 +73,7 @@ def _of_operations(source: Path) -> Iterator[Listed]:
 
 
 def _of_lines(source: Path) -> list[Listed]:
-    from ..wire._container_lines import whole_lines
+    from .._nats.container_lines import whole_lines
     from ..wire.log import parse_line
 
     found: list[Listed] = []

@@ -15,8 +15,8 @@ from typing import Any
 
 from .._core import engine
 from .._core.errors import WireError
+from .._nats.container_lines import DOCKER, whole_lines
 from . import capture, log, monitor
-from ._container_lines import DOCKER, whole_lines
 from ._trace_operations import log_operation
 
 _CHUNK = 1 << 16

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._core.redaction import redact_text
-from ._container_lines import unwrapped
+from .._nats.container_lines import unwrapped
 from ._go_quote import unquote
 
 __all__ = [

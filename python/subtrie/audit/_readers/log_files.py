@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..._core.redaction import REDACTED
+from ..._nats.container_lines import DOCKER
 from ...wire import capture, monitor
-from ...wire._container_lines import DOCKER
 
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The keys of the lists of monitoring responses.

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from ...wire._container_lines import unwrapped
+from ..._nats.container_lines import unwrapped
 from .._schema import EVENTS, arrow_schema
 from .log_files import log_size, open_log, shown_path
 
