@@ -15,7 +15,7 @@ from ..audit._results.row_lines import key_text
 from ..audit._results.verdict import CLAIMS
 from ..audit._schema import TABLE_KEYS
 from ._causes import Judged, Subscribers, by_identity
-from ._rows import earliest, latest, program_of, rows_of, time_text
+from ._rows import crossed, earliest, latest, program_of, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -89,13 +89,6 @@ def _undelivered_advice(row: _Row) -> str:
         "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
         "endpoint does not exist."
     )
-
-
-def _crossed(row: _Row) -> str:
-    """Return what crossed a link; an older result does not tell."""
-    if "messages_in" not in row:
-        return ""
-    return f"; {row['messages_in']:,} messages had come from it, {row['messages_out']:,} gone to it"
 
 
 def _spoofed_level(row: _Row) -> str:
@@ -186,7 +179,7 @@ _RULES = (
         lambda row: (
             f"The {row['kind']} connection to {row['remote'] or 'another server'} ended"
             + (f" at {time_text(row['end'])}" if row["end"] else "")
-            + _crossed(row)
+            + crossed(row)
         ),
         "What is published for the other side meanwhile is lost, unless a stream stores it.",
         _always(""),

@@ -92,3 +92,10 @@ def program_of(row: Mapping[str, Any]) -> str:
     """Return who a row is about, and the client's own name where several may share the user."""
     client = row["client"]
     return str(row["who"]) if client in (None, row["who"]) else f"{row['who']} (client {client})"
+
+
+def crossed(row: dict[str, Any]) -> str:
+    """Return what crossed a link; an older result does not tell."""
+    if "messages_in" not in row:
+        return ""
+    return f"; {row['messages_in']:,} messages had come from it, {row['messages_out']:,} gone to it"
