@@ -51,3 +51,14 @@ def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
             stored = tuple(how(one, other) for how, one, other in both)
         found[key] = stored
     return found
+
+
+def divided(count: int, weights: list[int]) -> list[int]:
+    """Divide a number in a ratio; what is left goes to the largest remainders, then in order."""
+    total = sum(weights)
+    parts = [count * weight // total for weight in weights]
+    rests = [count * weight - part * total for weight, part in zip(weights, parts, strict=True)]
+    order = sorted(range(len(weights)), key=lambda at: -rests[at])
+    for at in order[: count - sum(parts)]:
+        parts[at] += 1
+    return parts

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core import engine
 from ..._core.control_headers import ERROR, REQUEST, RESPONSE
 from ..._core.errors import SubtrieError
+from .._answers.flows import divided
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
 from .._answers.sums import Sums, greatest_known, latency_step, least_known
@@ -191,7 +192,7 @@ def _shares(
         for subscription, count in subscriptions.items():
             shares = found[at, *subscription]
             for (key, _), share in zip(
-                known, _divided(count, [weight for _, weight in known]), strict=True
+                known, divided(count, [weight for _, weight in known]), strict=True
             ):
                 shares[key] = shares.get(key, 0) + share
     return found
@@ -331,17 +332,6 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
         flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue)
         sums.add("flow", flow, (count, count, 0, 0, None, None))
     return found, seen
-
-
-def _divided(count: int, weights: list[int]) -> list[int]:
-    """Divide a number in a ratio; what is left goes to the largest remainders, then in order."""
-    total = sum(weights)
-    parts = [count * weight // total for weight in weights]
-    rests = [count * weight - part * total for weight, part in zip(weights, parts, strict=True)]
-    order = sorted(range(len(weights)), key=lambda at: -rests[at])
-    for at in order[: count - sum(parts)]:
-        parts[at] += 1
-    return parts
 
 
 def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
