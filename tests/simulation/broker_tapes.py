@@ -180,7 +180,9 @@ def normalized(tape: Tape, read: Read) -> list[Counter[tuple[object, ...]]]:
                 sid = message[2]
                 queue = tape.queues.get((client, sid))
                 who = ("queue", queue) if queue is not None else (client, sid)
-                if queue is not None:  # a member without headers gets none
+                if data.startswith(b"NATS/1.0 503", message.end()):
+                    found[client, message[1], b"503"] += 1  # one of several subscriptions gets it
+                elif queue is not None:  # a member without headers gets none
                     text = _TEXT.search(data, message.end())
                     found[who, message[1], text and text[0]] += 1
                 else:
