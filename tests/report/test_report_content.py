@@ -98,6 +98,21 @@ def test_an_edge_has_all_planes_and_trusts_and_the_whole_time(tmp_path):
     assert (edge.first, edge.last) == (alone.first, alone.last)
 
 
+def test_an_edge_has_at_most_three_different_examples_the_undelivered_first(tmp_path):
+    def subject(path: str) -> str:
+        return f"prod.safe.443.a_x.b_x._.GET.{path}"
+
+    paths = ["n", "m", "n", "l", "k"]
+    tables = {
+        "call_graph": [call("a.x", "b.x", 9)],
+        "hot_subjects": [row("hot_subjects", subject=subject(each)) for each in paths],
+        "undelivered": [row("undelivered", subject=subject("lost"), count=1)],
+    }
+    (edge,) = read_report(make_run(tmp_path / "run", tables)).edges
+    assert edge.samples[0] == subject("lost")
+    assert len(edge.samples) == len(set(edge.samples)) == 3
+
+
 def test_commands_are_quoted_for_a_shell(runs):
     found = read_report(runs["hostile"], name="a run; rm -rf").findings
     assert found
