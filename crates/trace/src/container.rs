@@ -5,10 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::event::Sink;
 use super::json_texts::leading_text;
 use super::lines::LONGEST;
-use super::reader::Reader;
 
 const DOCKER: &[u8] = b"{\"log\":";
 
@@ -89,29 +87,5 @@ impl Parts {
     /// Take the line, if one is open.
     pub fn take(&mut self) -> Option<(u64, Vec<u8>)> {
         (!self.kept.is_empty()).then(|| (self.position, std::mem::take(&mut self.kept)))
-    }
-}
-
-impl Reader {
-    /// Read one line, without its LF; one of a container's log as what it wraps.
-    pub fn line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
-        let Some(wrapped) = unwrapped(line) else {
-            self.end_parts(sink);
-            return self.whole_line(position, line, sink);
-        };
-        if wrapped.ends && self.parts.kept.is_empty() {
-            return self.whole_line(position, &wrapped.text, sink);
-        }
-        self.parts.add(position, &wrapped.text);
-        if wrapped.ends {
-            self.end_parts(sink);
-        }
-    }
-
-    /// Read the line whose parts were read so far.
-    pub(super) fn end_parts(&mut self, sink: &mut impl Sink) {
-        if let Some((position, line)) = self.parts.take() {
-            self.whole_line(position, &line, sink);
-        }
     }
 }

@@ -32,6 +32,7 @@ mod subscriptions;
 mod sums;
 mod text;
 mod windows;
+mod wrapped_lines;
 
 pub use columns::EventColumns;
 pub use divider::Divider;
