@@ -5,13 +5,16 @@ Run as a script, it prints the table and rewrites ``tests/requirements.csv`` and
 
 A Python test carries a requirement as a marker, ``@pytest.mark.requirement("S0-041")``; a Rust test
 in a comment directly above it, ``// requirement: S0-080, S0-081``. The columns of the CSV are the
-id, its area, the statement, and the evidence: names of tests, else the decision that settles it,
-else ``not yet``. Where every test of a row may be skipped on some machine, the evidence says so.
+id, its area, the source (a document and its lines), the statement, a digest of these, and the
+evidence: names of tests, else the decision that settles it, else ``not yet``. The script never
+writes a digest: who changes a statement writes the one that the failing test prints. Where every
+test of a row may be skipped on some machine, the evidence says so.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -28,6 +31,17 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 TABLE = TESTS / "requirements.csv"
 DECISIONS = ROOT / "docs" / "decisions.md"
+
+#: The SHA-256 of each document that the statements are from.
+SOURCES = {
+    "000": "628361f67da809eb7671446dc8b92d70fd0badacfc3d5309e53b6bb0989e0fb3",
+    "001": "e043cca481db7c0f0ecc824d1f25a9983dd5e81f3c201a369c6a25c9bb0087b2",
+    "002": "97c5b66d3705218feb74fa0f182b41ab9475f2da0ea9d69c0d3a67ea41fe2b0d",
+    "003": "86dc511ae2927b417e81278d591d0a2802e879c1465e33e2bd0de2c0bcb961d1",
+    "004": "ee0db3eca355469532be70bda578a63bb8deaf593cc58bb492c01c49f354108e",
+    "card": "",
+}
+COLUMNS = ("id", "area", "source", "statement", "digest", "evidence")
 
 NOT_YET = "not yet"
 MAY_BE_SKIPPED = " (may be skipped)"
@@ -123,6 +137,13 @@ def evidence() -> dict[str, list[Evidence]]:
     }
 
 
+def digest(row: dict[str, str]) -> str:
+    """Return the digest of a statement with its id and source."""
+    document = SOURCES[row["source"].partition(":")[0]]
+    text = "\n".join((row["id"], document, row["source"], row["statement"]))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def rows() -> list[dict[str, str]]:
     """Read the committed table."""
     with TABLE.open(encoding="utf-8", newline="") as file:
@@ -159,7 +180,7 @@ def renewed() -> list[dict[str, str]]:
 def as_csv(table: list[dict[str, str]]) -> str:
     """Return the text of ``requirements.csv``."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, ["id", "area", "statement", "evidence"], lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(table)
     return text.getvalue()

@@ -104,12 +104,14 @@ async def test_keys_that_another_host_sends_are_not_used(service):
     assert await status_of(verifier(service), service.sign()) == 401
 
 
+@pytest.mark.requirement("A76")
 @pytest.mark.parametrize(("issuer", "other"), [(ACCESS, BEARER), (BEARER, ACCESS)])
 async def test_keys_that_the_other_issuer_sends_are_not_used(service, issuer, other):
     service.answered_by = other
     assert await status_of(verifier(service), service.sign(iss=issuer)) == 401
 
 
+@pytest.mark.requirement("A76")
 async def test_keys_of_one_issuer_do_not_verify_tokens_of_the_other(service):
     checks = verifier(service)
     assert await status_of(checks, service.sign()) != 401

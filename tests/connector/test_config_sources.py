@@ -98,6 +98,7 @@ async def test_sources_in_their_order(make_memory, tmp_path, monkeypatch):
         assert limit.get() == 6
 
 
+@pytest.mark.requirement("S0-122", "A77")
 async def test_the_configurator_never_overrides_the_constructor(make, monkeypatch):
     monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "4")
     shop = make("shop.example", config={"Limit": "6"})

@@ -187,6 +187,7 @@ def test_the_repr_of_credentials_shows_no_secret():
         assert secret not in shown
 
 
+@pytest.mark.requirement("S0-124")
 def test_every_variable_with_credentials_counts_for_sharing_a_connection(monkeypatch):
     def digest(**variables: str) -> str:
         with monkeypatch.context() as patch:

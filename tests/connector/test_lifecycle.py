@@ -171,6 +171,7 @@ def test_alone(name):
 """
 
 
+@pytest.mark.requirement("S0-020")
 async def test_two_tests_at_a_time_do_not_receive_each_others_messages(broker, tmp_path):
     (tmp_path / "test_two.py").write_text(TWO_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

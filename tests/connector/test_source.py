@@ -273,6 +273,7 @@ async def test_planes_do_not_receive_each_others_messages(make):
         ]
 
 
+@pytest.mark.requirement("S0-138")
 async def test_a_receiver_admits_no_request_of_another_plane(make_nats):
     """Whatever subscription it came by: here none, the receiver itself is handed the request."""
     shop, handled = make_nats(HOST), []

@@ -90,6 +90,7 @@ async def test_the_same_spans_and_counters_on_both_transports(
     ]
 
 
+@pytest.mark.requirement("S0-131")
 async def test_the_same_log_records_of_requests_on_both_transports(
     make_memory, make_nats, spans, caplog
 ):

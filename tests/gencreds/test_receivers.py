@@ -289,6 +289,7 @@ def test_events_and_hooks(only):
     assert found.sources["subscribe_allow", "p.safe.417.*.payments_shop.*.POST.on-paid.*"][1] == 5
 
 
+@pytest.mark.requirement("S0-111")
 def test_the_event_of_another_host_gets_no_rule_if_a_program_states_it(only):
     """The scan refuses it; ``rules`` does so too, with the host, and a place if there is one."""
     for file, line in ((None, None), ("events.py", 7)):

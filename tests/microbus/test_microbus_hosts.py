@@ -388,6 +388,7 @@ def test_the_reference_offers_the_same_public_names_and_signatures():
             assert parameters(facade) == parameters(reference) == parameters(native), name
 
 
+@pytest.mark.requirement("S0-137")
 @pytest.mark.parametrize(
     "host", ["shop", "shop.example", "a-1.b-2.core", "0.0", "x--y.z", "-.-", "a.b.c.d.e.f"]
 )
@@ -398,6 +399,7 @@ def test_the_token_of_the_host_of_a_service_is_that_of_the_legacy_form(engine, h
     assert engine.unflatten_host(host.replace(".", "_")) == host
 
 
+@pytest.mark.requirement("S0-137")
 def test_every_character_of_the_host_of_a_service_stays_in_its_token(engine):
     for char in map(chr, range(33, 127)):
         host = f"a{char}b.example"

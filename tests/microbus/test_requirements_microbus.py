@@ -13,7 +13,7 @@ import subtrie
 IDENTITY = string.ascii_lowercase + string.digits + "-."
 
 
-@pytest.mark.requirement("S0-035")
+@pytest.mark.requirement("S0-035", "S0-137")
 def test_the_host_of_a_service_is_a_token_of_few_characters(engine):
     random = Random(35)
     checked = 0
@@ -29,6 +29,7 @@ def test_the_host_of_a_service_is_a_token_of_few_characters(engine):
         )
         source, destination = subject.split(".")[3:5]
         assert re.fullmatch("[a-z0-9_-]+", destination)
+        assert source == destination == host.replace(".", "_"), "the legacy form"
         assert source == destination
         assert engine.decode(subject).host == host
 

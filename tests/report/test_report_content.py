@@ -174,6 +174,7 @@ def test_a_subject_in_markdown_is_code_and_nothing_else(texts):
     assert "@" not in markdown
 
 
+@pytest.mark.requirement("T19")
 def test_the_title_of_a_page_is_text(report):
     named = replace(report, title="</title><script>a&b\u202e")
     page = to_html(named)

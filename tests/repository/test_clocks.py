@@ -21,6 +21,7 @@ DATE = "a date in a file or a token, hours from now"
 LEAST = "the least time that something takes: load makes it longer"
 DUE = "the time at which a timer is due; the test looks at the order of what fires"
 CPU = "CPU time of code without events to count, with a bound of many times what it takes"
+CAPTURE = "the times of the steps of a capture"
 RECORD = "a run by hand, whose record has the time it took"
 WAIT = "the one way to wait"
 
@@ -41,6 +42,7 @@ ALLOWED = {
     "chaos/broker_cluster.py": RECORD,
     "chaos/world.py": RECORD,
     "cluster/driver.py": RECORD,
+    "wire/test_real_server.py::talked": CAPTURE,
     "certificates.py": DATE,
     "connector/test_ack_timer.py::test_the_timer_starts_again_if_the_loop_was_blocked": LEAST,
     "connector/test_config_sources.py::test_replicas_of_the_configurator_share_the_latest_"

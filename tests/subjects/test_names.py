@@ -317,6 +317,7 @@ OF_A_BROKER = [
 ]  # fmt: skip
 
 
+@pytest.mark.requirement("S2-045")
 @pytest.mark.parametrize("kind", ["stream", "durable"])
 def test_a_broker_refuses_the_names_that_are_refused_here(tmp_path, kind):
     """As errors of its API; it also takes names outside ASCII, which ADR-6 does not."""

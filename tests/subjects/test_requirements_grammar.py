@@ -253,6 +253,7 @@ def test_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
     assert subtrie.Subject("straße", dialect="server").dialect == "server"
 
 
+@pytest.mark.requirement("S1-034")
 @pytest.mark.usefixtures("engine_in_use")
 @pytest.mark.parametrize("kind", [subtrie.Subject, subtrie.Pattern])
 def test_a_subject_or_pattern_outside_ascii_says_that_nothing_is_guaranteed(kind):

@@ -207,6 +207,39 @@ def test_the_options_of_info(engine, key, value):
     assert one(engine, INFO).json[key] == value
 
 
+EITHER = {"client", "server_to_client", "route_legacy"}
+BY_A_CLIENT, BY_A_SERVER = EITHER - {"server_to_client"}, EITHER - {"client"}
+
+
+@pytest.mark.parametrize(
+    ("line", "senders"),
+    [
+        pytest.param(line, senders, id=row, marks=pytest.mark.requirement(row))
+        for row, line, senders in (
+            ("S4-013", b"INFO {}\r\n", EITHER),
+            ("S4-014", b"CONNECT {}\r\n", BY_A_CLIENT),
+            ("S4-015", b"PUB a 0\r\n\r\n", BY_A_CLIENT),
+            ("S4-016", b"SUB a 1\r\n", BY_A_CLIENT),
+            ("S4-017", b"UNSUB 1\r\n", BY_A_CLIENT),
+            ("S4-018", b"MSG a 1 0\r\n\r\n", BY_A_SERVER),
+            ("S4-019", b"PING\r\n", EITHER),
+            ("S4-020", b"PONG\r\n", EITHER),
+            ("S4-021", b"+OK\r\n", EITHER),
+            ("S4-021", b"-ERR 'Parser Error'\r\n", EITHER),
+        )
+    ],
+)
+def test_who_sends_an_operation(engine, line, senders):
+    """All servers send all of them; between a client and a server each has its side."""
+    taken = set()
+    for conn in EITHER:
+        stream = line.replace(b" 1", b" RSID:1:1") if conn == "route_legacy" else line
+        operations, fault, parser = read(engine, conn, [stream])
+        if fault is None and parser.complete and len(operations) == 1:
+            taken.add(conn)
+    assert taken == senders
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -5,22 +5,19 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from test_conversation import (
-    FIRST,
+from conversation_steps import (
     acked,
     connected,
     delivered,
     op,
-    pub,
     subscribed,
     subscription,
     talk,
+    unsubscription,
 )
 
 import counted_work
-from subtrie.wire import conversation, streaming
-
-pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
+from subtrie.wire import conversation
 
 #: Steps of the smaller capture of a kind.
 _COUNT = 80
@@ -77,18 +74,42 @@ def _unsubscribed(count):
         steps += subscription(1, f"a{number}", durableName=f"d{number}")
         steps += [delivered(2, 1, f"a{number}"), acked(2, 1, f"a{number}")]
     for number in range(count):
-        request = streaming.UnsubscribeRequest(
-            clientID="c", subject="foo", durableName=f"e{number}"
-        )
-        steps.append(("c2s", pub("un", request, "r7"), 4))
+        steps.append(unsubscription(4, durableName=f"e{number}"))
     return _rows(steps)
+
+
+def _owed(count):
+    """A durable subscription that is requested again and again, and never acknowledges."""
+    steps = [*connected(), *subscription(1, "a", durableName="d")]
+    steps += [delivered(2, number, "a") for number in range(count)]
+    for number in range(count):
+        steps += subscription(3, f"b{number}", durableName="d")
+        steps.append(delivered(4, number, f"b{number}"))
+    return _rows(steps)
+
+
+def _limits(count):
+    """Subscriptions that end after one message, which the server delivers late."""
+    sub = [("c2s", op(f"SUB a {number}"), 0, 1) for number in range(count)]
+    unsub = [("c2s", op(f"UNSUB {number} 1"), 1, 1) for number in range(count)]
+    got = [
+        ("s2c", op(f"MSG a {number} 0\r\n".encode() + b"\r\n", "server_to_client"), 2, 1)
+        for number in range(count)
+    ]
+    return [*sub, *unsub, *got, *got]
+
+
+def _refusals(count):
+    """Subscriptions that are not valid, each answered by a PONG in place of an error."""
+    bad, ping, pong = op("SUB a..b 1"), op("PING"), op("PONG", "server_to_client")
+    return [("c2s", bad, 0, 1), ("c2s", ping, 0, 1)] * count + [("s2c", pong, 0, 1)] * count
 
 
 def _starts(count):
     """Subscriptions to a channel of which ever more messages are known."""
     steps = [*connected()]
     for number in range(count):
-        steps += subscription(1, f"a{number}", startPosition=FIRST)
+        steps += subscription(1, f"a{number}", startPosition=4)
         steps.append(delivered(2, number + 1, f"a{number}"))
     return _rows(steps)
 
@@ -129,7 +150,7 @@ def _work(rows, every_route):
     "capture",
     [
         _pings, _answered_late, _verbose, _deliveries, _acknowledged, _durables, _unsubscribed,
-        _starts, _forwards, _newcomers,
+        _owed, _limits, _refusals, _starts, _forwards, _newcomers,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("every_route", [False, True])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 from streams import read
 
 from engines import ENGINES
 from examples.shop.broker import running
+from servers import serving
+from subtrie import wire
 from subtrie.wire import ServerError
+from subtrie.wire.conversation import check
 
 STREAMS = [
     b"", b"\r\n", b" PING\r\n", b"PINGS\r\n", b"Px", b"ping\t x\n", b"+OKay\r\n", b"-Ex\r\n",
@@ -99,3 +103,75 @@ def test_an_error_arrives_beside_what_goes_on(address):
         found = ServerError.of(error.message)
         assert found is ServerError.INVALID_PUBLISH_SUBJECT
         assert not found.closes, "the server goes on"
+
+
+def talked(address, *groups: bytes) -> list[tuple[str, object, int, int]]:
+    """Send each group after the answer to the one before; return all steps, with their times.
+
+    The answer to the last group ends with the connection, or with a PONG.
+    """
+    parsers = {
+        "c2s": wire.Parser("client", max_payload=None),
+        "s2c": wire.Parser("server_to_client"),
+    }
+    steps: list[tuple[str, object, int, int]] = []
+
+    def take(direction: str, data: bytes) -> list[str]:
+        found = parsers[direction].feed(data)
+        steps.extend((direction, op, time.monotonic_ns(), 1) for op in found)
+        return [op.op for op in found]
+
+    with socket.create_connection(address, timeout=20) as connection:
+        for group, answer in ((b"", "INFO"), *((group, "PONG") for group in groups)):
+            take("c2s", group)
+            connection.sendall(group)
+            heard: list[str] = []
+            while answer not in heard:
+                try:
+                    data = connection.recv(65536)
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    return steps
+                heard = take("s2c", data)
+    return steps
+
+
+def verdicts(steps, **options) -> dict[str, str]:
+    return {found.row: found.verdict for found in check(steps, **options)}
+
+
+@pytest.mark.requirement("S4-030", "S4-041", "S4-077", "S4-083", "S4-098", "S4-107")
+def test_a_server_keeps_the_rules_about_its_client(address):
+    ping = b"PING\r\n"
+    message = b"PUB a 0\r\n\r\n"
+    steps = talked(
+        address,
+        b'CONNECT {"verbose":false,"pedantic":true}\r\n' + ping,
+        b"SUB a 1\r\nUNSUB 1 2\r\n" + ping,
+        message * 3 + ping,
+        b"PUB a..b 0\r\n\r\nPUB a.* 0\r\n\r\n" + ping,
+        b"SUB foo. 90\r\n" + ping,
+        b"SUB a 2\r\n" + message + ping,
+        b"UNSUB 2\r\n" + message + ping,
+        message + ping,
+        b"PUB a 1048577\r\n" + b"x" * 1048577 + b"\r\n",
+    )
+    found = verdicts(steps)
+    for row in ("S4-030", "S4-041", "S4-077", "S4-083", "S4-098", "S4-107"):
+        assert found[row] == "kept", row
+    assert "broken" not in found.values()
+
+
+@pytest.mark.requirement("S4-028", "S4-044", "S4-045", "S4-102")
+def test_who_must_authenticate(tmp_path):
+    config = "authorization { user: u, password: p, timeout: 1 }"
+    with serving(tmp_path, config) as url:
+        host, _, port = url.removeprefix("nats://").rpartition(":")
+        place = host, int(port)
+        right = b'CONNECT {"verbose":false,"user":"u","pass":"p"}\r\nPING\r\n'
+        assert verdicts(talked(place, right, b"PING\r\n"))["S4-028"] == "kept"
+        without = verdicts(talked(place, b'CONNECT {"verbose":false}\r\n'))
+        assert (without["S4-028"], without["S4-098"]) == ("broken", "kept")
+        waited = verdicts(talked(place, b""))
+        assert (waited["S4-102"], waited["S4-028"]) == ("kept", "not seen")

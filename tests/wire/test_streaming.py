@@ -7,11 +7,9 @@ import zlib
 
 import pytest
 
-from subtrie import WireError, classify, wire
+from subtrie import SubjectError, WireError, classify, wire
 from subtrie.wire import streaming
 from subtrie.wire.streaming import Conversation, identify
-
-pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
 
 #: The public table: field numbers and types.
 FIELDS = {
@@ -208,9 +206,32 @@ def test_a_response_replaces_the_default_subjects():
     assert identify("_STAN.acks.x", response) == "PubAck"
 
 
+@pytest.mark.requirement("S3-007")
+@pytest.mark.parametrize(
+    "name", ["SubscriptionRequest", "UnsubscribeRequest", "PubMsg", "MsgProto", "Ack"]
+)
+@pytest.mark.parametrize("channel", ["foo.*", "foo.>", ">", "*.foo"])
+def test_a_channel_with_wildcards_is_read_and_not_written(name, channel):
+    kind = getattr(streaming, name)
+    message = kind(subject=channel)
+    with pytest.raises(SubjectError, match="no wildcards") as caught:
+        message.encode()
+    assert (caught.value.reason, caught.value.field) == ("wildcard", "subject")
+    assert kind.decode(message.SerializeToString()).subject == channel
+    assert kind(subject="foo*.b>").encode()
+
+
+@pytest.mark.requirement("S3-011", "S3-013")
+def test_a_client_asks_to_close_a_subscription_where_the_server_said():
+    response = streaming.ConnectResponse(unsubRequests="u", subCloseRequests="k")
+    assert identify("k", response) == "UnsubscribeRequest"
+    assert identify("u", response) == "UnsubscribeRequest"
+    assert identify("_STAN.subclose.id", response) is None
+
+
 @pytest.mark.requirement("S3-004", "S3-005", "S3-006", "S3-007", "A50")
 def test_channels_are_subjects_without_wildcards():
-    from subtrie import Subject, SubjectError
+    from subtrie import Subject
 
     for valid in ("FOO", "BAR", "foo.bar", "foo.BAR", "FOO.BAR", "FOO.BAR.BAZ"):  # S3-005
         Subject(valid)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ._operation_reader import OperationRow, StreamError
+
+SECOND = 1_000_000_000
+#: The tolerance for agreed times, for a busy machine and different clocks, in nanoseconds.
+TOLERANCE = 2 * SECOND
 
 _DIRECTIONS = {"in": "c2s", "out": "s2c", "c2s": "c2s", "s2c": "s2c"}
 
@@ -44,6 +48,18 @@ def broken(step: Step) -> Verdict:
 
 #: The steps of each connection, in order.
 Connections = dict[Any, list[Step]]
+#: A rule: its id, its words, and the function that judges a capture by it.
+Rule = tuple[str, str, Callable[[Connections], Iterator[Verdict]]]
+
+
+def opposite(direction: str) -> str:
+    """Return the other direction."""
+    return "s2c" if direction == "c2s" else "c2s"
+
+
+def is_route(steps: list[Step]) -> bool:
+    """Return whether a connection joins two servers of a cluster."""
+    return steps[0].op.conn in ("route", "route_legacy")
 
 
 def group_by_connection(operations: Iterable[Any]) -> Connections:

@@ -3,7 +3,7 @@
 Case varies between servers and documents, so texts are compared case-insensitively. An unknown
 error is taken to close the connection.
 """
-# A58, A64
+# A58, A64, S4-102, S4-105
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ class ServerError(Enum):
     Attributes:
         closes: Whether the server closes the connection after it.
         in_seed: Whether the NATS protocol documentation lists it.
+        seconds: The default time after which the server sends it, for those that a time decides;
+            0 for the others.
         texts: Its spellings, today's first. A text that ends in ``…`` is a prefix: the refused
             subject follows.
     """
 
     UNKNOWN_PROTOCOL_OPERATION = (True, True, "Unknown Protocol Operation")
     AUTHORIZATION_VIOLATION = (True, True, "Authorization Violation")
-    AUTHORIZATION_TIMEOUT = (True, True, "Authentication Timeout", "Authorization Timeout")
+    AUTHORIZATION_TIMEOUT = (True, True, "Authentication Timeout", "Authorization Timeout", 1.0)
     PARSER_ERROR = (True, True, "Parser Error")
     STALE_CONNECTION = (True, True, "Stale Connection")
-    SLOW_CONSUMER = (True, True, "Slow Consumer")
+    SLOW_CONSUMER = (True, True, "Slow Consumer", 2.0)
     MAXIMUM_PAYLOAD = (True, True, "Maximum Payload Violation", "Maximum Payload Exceeded")
     INVALID_SUBJECT = (False, True, "Invalid Subject")
     INVALID_PUBLISH_SUBJECT = (False, False, "Invalid Publish Subject")
@@ -54,10 +56,11 @@ class ServerError(Enum):
     TLS_REQUIRED = (True, False, "Secure Connection - TLS Required")
     UNKNOWN = (True, False)
 
-    def __init__(self, closes: bool, in_seed: bool, *texts: str) -> None:
+    def __init__(self, closes: bool, in_seed: bool, *rest: str | float) -> None:
         self.closes = closes
         self.in_seed = in_seed
-        self.texts = texts
+        self.texts = tuple(text for text in rest if isinstance(text, str))
+        self.seconds = next((number for number in rest if isinstance(number, float)), 0.0)
 
     @classmethod
     def of(cls, text: str) -> Self:

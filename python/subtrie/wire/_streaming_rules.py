@@ -1,83 +1,77 @@
-"""The behaviour rules of NATS Streaming: channels, heartbeats, acknowledgements, closing."""
+"""The behaviour rules of NATS Streaming: senders, channels, clients, published messages."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
 
 from .._core import engine
-from .._core.errors import PatternError, WireError
-from ._exchange import Connections, Step, Verdict, broken, kept
+from .._core.errors import PatternError
+from ._exchange import TOLERANCE, Step, Verdict, broken, kept
+from ._streaming_messages import SENDERS, CarriedMessage, StreamingExchange
 
-_SECOND = 1_000_000_000
-#: The tolerance for agreed times, for a busy machine.
-_SLACK = 2 * _SECOND
+StreamingRule = tuple[str, str, Callable[[StreamingExchange], Iterator[Verdict]]]
 
-_Rule = tuple[str, str, Callable[[Connections], Iterator[Verdict]]]
+_ROWS = (
+    ("S3-009", "ConnectRequest"),
+    ("S3-010", "ConnectResponse"),
+    ("S3-011", "SubscriptionRequest"),
+    ("S3-012", "SubscriptionResponse"),
+    ("S3-013", "UnsubscribeRequest"),
+    ("S3-014", "PubMsg"),
+    ("S3-015", "PubAck"),
+    ("S3-016", "MsgProto"),
+    ("S3-017", "Ack"),
+    ("S3-018", "CloseRequest"),
+    ("S3-019", "CloseResponse"),
+)
+#: The requests of a client that need a connection.
+_REQUESTS = frozenset({"SubscriptionRequest", "UnsubscribeRequest", "PubMsg"})
 
 
-def rules() -> list[_Rule]:
+def rules() -> list[StreamingRule]:
     """Return each rule with its id and the function that checks it."""
     return [
         ("S3-004", "a channel is a subject", _channel_names),
         ("S3-007", "a channel has no wildcards", _channel_wildcards),
+        *((row, f"a {SENDERS[name]} sends {name}", _sent(name)) for row, name in _ROWS),
         ("S3-020", "a client connects before all else", _connects_first),
         ("S3-022", "connecting with an identifier in use fails", _identifiers),
         ("S3-023", "a heartbeat is answered by an empty message", _heartbeats),
-        ("S3-056", "a delivered message is acknowledged", _acknowledged),
+        *(
+            (row, f"{name} has the identifier of the ConnectRequest", _same_client(name))
+            for row, name in (
+                ("S3-040", "SubscriptionRequest"),
+                ("S3-061", "UnsubscribeRequest"),
+                ("S3-067", "PubMsg"),
+            )
+        ),
         ("S3-066", "a guid names one message and returns in its PubAck", _guids),
-        ("S3-081", "a message not acknowledged in time is redelivered", _redelivered),
-        ("S3-094", "a client sends a CloseRequest before it disconnects", _closed),
+        ("S3-072", "a sha256 is that of the data", _digests),
+        ("S3-088", "a CRC32 is that of the data", _checksums),
+        ("S3-094", "a client ends its connection by a CloseRequest", _closed),
     ]
 
 
-class CarriedMessage(NamedTuple):
-    """A step and the streaming message that it carries."""
+def _sent(name: str) -> Callable[[StreamingExchange], Iterator[Verdict]]:
+    """Return the rule about the side that sends messages of one type."""
 
-    step: Step
-    typed: Any
+    def check(exchange: StreamingExchange) -> Iterator[Verdict]:
+        for message in exchange.sent:
+            if message.name == name:
+                yield kept(message.step) if message.right else broken(message.step)
 
-
-def messages(connections: Connections) -> Iterator[list[CarriedMessage]]:
-    """Yield the streaming messages of each connection that has any."""
-    if not any(_uses_streaming(steps) for steps in connections.values()):
-        return
-    from .streaming import Conversation
-
-    for steps in connections.values():
-        if not _uses_streaming(steps):
-            continue
-        conversation = Conversation()
-        carried = []
-        for step in steps:
-            # A payload that is not a streaming message neither keeps nor breaks a rule.
-            with contextlib.suppress(WireError):
-                typed = conversation.feed(step.op)
-                if typed is not None:
-                    carried.append(CarriedMessage(step, typed))
-        yield carried
+    return check
 
 
-def in_order(connections: Connections) -> list[CarriedMessage]:
-    """Return the streaming messages of all connections in the order of their times."""
-    everything = [carried for connection in messages(connections) for carried in connection]
-    return sorted(everything, key=lambda carried: carried.step.time or 0)
-
-
-def _uses_streaming(steps: list[Step]) -> bool:
-    return any((step.op.subject or "").startswith("_STAN.discover.") for step in steps)
-
-
-def _channels(connections: Connections) -> Iterator[tuple[Step, str]]:
-    for connection in messages(connections):
-        for step, typed in connection:
+def _channels(exchange: StreamingExchange) -> Iterator[tuple[Step, str]]:
+    for client in exchange.clients:
+        for step, typed, _ in client:
             if typed.name in ("SubscriptionRequest", "UnsubscribeRequest", "PubMsg", "MsgProto"):
                 yield step, typed.message.subject
 
 
-def _channel_names(connections: Connections) -> Iterator[Verdict]:
-    for step, channel in _channels(connections):
+def _channel_names(exchange: StreamingExchange) -> Iterator[Verdict]:
+    for step, channel in _channels(exchange):
         try:
             engine.check_pattern(channel)
         except PatternError:
@@ -86,138 +80,113 @@ def _channel_names(connections: Connections) -> Iterator[Verdict]:
             yield kept(step)
 
 
-def _channel_wildcards(connections: Connections) -> Iterator[Verdict]:
-    for step, channel in _channels(connections):
+def _channel_wildcards(exchange: StreamingExchange) -> Iterator[Verdict]:
+    for step, channel in _channels(exchange):
         wild = not {"*", ">"}.isdisjoint(channel.split("."))
         yield broken(step) if wild else kept(step)
 
 
-def _connects_first(connections: Connections) -> Iterator[Verdict]:
-    for connection in messages(connections):
-        if connection:
-            first = connection[0]
-            yield kept(first.step) if first.typed.name == "ConnectRequest" else broken(first.step)
+def _connects_first(exchange: StreamingExchange) -> Iterator[Verdict]:
+    for client in exchange.clients:
+        first = client[0]
+        yield kept(first.step) if first.typed.name == "ConnectRequest" else broken(first.step)
 
 
-def _guids(connections: Connections) -> Iterator[Verdict]:
-    for connection in messages(connections):
+def _identifiers(exchange: StreamingExchange) -> Iterator[Verdict]:
+    in_use: set[tuple[str, str]] = set()
+    for step, typed, cluster in exchange.in_order:
+        if typed.name == "ConnectResponse" and typed.answers is not None:
+            name = cluster, typed.answers.message.clientID
+            if name in in_use:
+                yield kept(step) if typed.message.error else broken(step)
+            elif not typed.message.error:
+                in_use.add(name)
+        elif typed.name == "CloseRequest":
+            in_use.discard((cluster, typed.message.clientID))
+
+
+def _heartbeats(exchange: StreamingExchange) -> Iterator[Verdict]:
+    for client in exchange.clients:
+        answered = {each.typed.subject for each in client if each.typed.name == "HeartbeatAnswer"}
+        for step, typed, _ in client:
+            if typed.name == "HeartbeatAnswer":
+                yield broken(step) if step.op.size else kept(step)
+                continue
+            missed = typed.name == "Heartbeat" and typed.reply not in answered
+            # The last heartbeat may have arrived as the connection ended.
+            if missed and client[-1].step.since(step) > TOLERANCE:
+                yield broken(step)
+
+
+def _same_client(name: str) -> Callable[[StreamingExchange], Iterator[Verdict]]:
+    """Return the rule about the identifier in requests of one type."""
+
+    def check(exchange: StreamingExchange) -> Iterator[Verdict]:
+        for client in exchange.clients:
+            connected: set[str] = set()
+            for step, typed, _ in client:
+                if typed.name == "ConnectRequest":
+                    connected.add(typed.message.clientID)
+                elif typed.name == name and connected:
+                    known = typed.message.clientID in connected
+                    yield kept(step) if known else broken(step)
+
+    return check
+
+
+def _guids(exchange: StreamingExchange) -> Iterator[Verdict]:
+    everywhere: set[tuple[str, str]] = set()
+    for step, typed, cluster in exchange.in_order:
+        if typed.name == "PubMsg":
+            guid = cluster, typed.message.guid
+            if guid in everywhere:
+                yield broken(step)
+            everywhere.add(guid)
+    for client in exchange.clients:
         published: set[str] = set()
-        for step, typed in connection:
+        for step, typed, _ in client:
             if typed.name == "PubMsg":
-                if typed.message.guid in published:
-                    yield broken(step)
                 published.add(typed.message.guid)
             elif typed.name == "PubAck":
                 yield kept(step) if typed.message.guid in published else broken(step)
 
 
-def _identifiers(connections: Connections) -> Iterator[Verdict]:
-    in_use: set[str] = set()
-    for carried in in_order(connections):
-        if carried.typed.name == "ConnectResponse" and carried.typed.answers is not None:
-            name = carried.typed.answers.message.clientID
-            if name in in_use:
-                yield kept(carried.step) if carried.typed.message.error else broken(carried.step)
-            elif not carried.typed.message.error:
-                in_use.add(name)
-        elif carried.typed.name == "CloseRequest":
-            in_use.discard(carried.typed.message.clientID)
+def _digests(exchange: StreamingExchange) -> Iterator[Verdict]:
+    from .streaming import digest_matches
+
+    for each in exchange.in_order:
+        if each.typed.name == "PubMsg":
+            yield from _checked(each, digest_matches(each.typed.message))
 
 
-def _heartbeats(connections: Connections) -> Iterator[Verdict]:
-    for connection in messages(connections):
-        answered = {s.typed.subject for s in connection if s.typed.name == "HeartbeatAnswer"}
-        for carried in connection:
-            if carried.typed.name == "HeartbeatAnswer":
-                yield broken(carried.step) if carried.step.op.size else kept(carried.step)
-                continue
-            missed = carried.typed.name == "Heartbeat" and carried.typed.reply not in answered
-            # The last heartbeat may have arrived as the connection ended.
-            if missed and connection[-1].step.since(carried.step) > _SLACK:
-                yield broken(carried.step)
+def _checksums(exchange: StreamingExchange) -> Iterator[Verdict]:
+    from .streaming import crc_matches
+
+    for each in exchange.in_order:
+        if each.typed.name == "MsgProto":
+            yield from _checked(each, crc_matches(each.typed.message))
 
 
-class _StreamingDelivery(NamedTuple):
-    """A MsgProto with its acknowledgement wait, its acknowledgement and its redelivery."""
-
-    step: Step
-    wait: int
-    acknowledged: Step | None
-    redelivered: Step | None
-    last: Step
+def _checked(carried: CarriedMessage, matches: bool | None) -> Iterator[Verdict]:
+    if matches is not None:
+        yield kept(carried.step) if matches else broken(carried.step)
 
 
-def _deliveries(connections: Connections) -> Iterator[_StreamingDelivery]:
-    for connection in messages(connections):
-        unsubscribed = _unsubscribed(connection)
-        found: list[_StreamingDelivery] = []
-        # Read backwards: what follows a delivery of an inbox and a sequence is known then.
-        acknowledged: dict[tuple[str, int], Step] = {}
-        redelivered: dict[tuple[str, int], Step] = {}
-        for step, typed in reversed(connection):
-            request = typed.answers
-            if typed.name not in ("Ack", "MsgProto") or request is None:
-                continue
-            inbox = request.message.inbox
-            key = inbox, typed.message.sequence
-            if typed.name == "Ack":
-                acknowledged[key] = step
-                continue
-            wait = request.message.ackWaitInSecs * _SECOND
-            last = unsubscribed.get(inbox, connection[-1].step)
-            found.append(
-                _StreamingDelivery(step, wait, acknowledged.get(key), redelivered.get(key), last)
-            )
-            if typed.message.redelivered:
-                redelivered[key] = step
-        yield from reversed(found)
-
-
-def _unsubscribed(connection: list[CarriedMessage]) -> dict[str, Step]:
-    """Return the step at which each subscription (by its inbox) was unsubscribed."""
-    inboxes: dict[str, str] = {}
-    unsubscribed: dict[str, Step] = {}
-    for carried in connection:
-        if carried.typed.name == "SubscriptionResponse" and carried.typed.answers is not None:
-            request = carried.typed.answers
-            if request.name == "SubscriptionRequest":
-                inboxes[carried.typed.message.ackInbox] = request.message.inbox
-        elif carried.typed.name == "UnsubscribeRequest":
-            inbox = inboxes.get(carried.typed.message.inbox)
-            if inbox is not None:
-                unsubscribed[inbox] = carried.step
-    return unsubscribed
-
-
-def _acknowledged(connections: Connections) -> Iterator[Verdict]:
-    for delivery in _deliveries(connections):
-        if delivery.acknowledged is not None:
-            yield kept(delivery.acknowledged)
-        elif delivery.last.since(delivery.step) > delivery.wait + _SLACK:
-            yield broken(delivery.step)
-
-
-def _redelivered(connections: Connections) -> Iterator[Verdict]:
-    for delivery in _deliveries(connections):
-        if (
-            delivery.acknowledged is not None
-            and delivery.acknowledged.since(delivery.step) <= delivery.wait
-        ):
-            continue
-        if delivery.redelivered is not None:
-            yield kept(delivery.redelivered)
-        elif delivery.last.since(delivery.step) > delivery.wait + _SLACK:
-            yield broken(delivery.step)
-
-
-def _closed(connections: Connections) -> Iterator[Verdict]:
-    for connection in messages(connections):
-        connected = None
-        for carried in connection:
-            if carried.typed.name == "ConnectResponse" and not carried.typed.message.error:
-                connected = carried.step
-            elif carried.typed.name == "CloseRequest" and connected is not None:
-                yield kept(carried.step)
-                connected = None
+def _closed(exchange: StreamingExchange) -> Iterator[Verdict]:
+    for client in exchange.clients:
+        connected: Step | None = None
+        closed = False
+        for step, typed, _ in client:
+            if typed.name == "ConnectRequest":
+                closed = False
+            elif typed.name == "ConnectResponse" and not typed.message.error:
+                connected = step
+            elif typed.name == "CloseRequest":
+                closed = True
+                if connected is not None:
+                    yield kept(step)
+                    connected = None
+            elif closed and typed.name in _REQUESTS:
+                yield broken(step)
         if connected is not None:
             yield broken(connected)

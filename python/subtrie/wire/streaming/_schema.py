@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..._core.errors import WireError
+from ..._core.errors import SubjectError, WireError
 from ..._core.reasons import REASONS
 
 _COMMENT = re.compile(r"//[^\n]*")
@@ -43,7 +43,21 @@ def _decode(cls: Any, data: bytes | memoryview) -> Any:
 
 
 def _encode(self: Any) -> bytes:
-    """Encode the message; equal messages have equal bytes."""
+    """Encode the message; equal messages have equal bytes.
+
+    Raises:
+        SubjectError: The message names a channel with wildcards; ``decode`` reads it.
+    """
+    # S3-007
+    channel = str(getattr(self, "subject", ""))
+    if not {"*", ">"}.isdisjoint(channel.split(".")):
+        raise SubjectError(
+            f"a channel of NATS Streaming has no wildcards: {channel!r}; name each channel",
+            reason="wildcard",
+            field="subject",
+            hint="name each channel",
+            status=REASONS["wildcard"].status,
+        )
     data: bytes = self.SerializeToString(deterministic=True)
     return data
 
