@@ -72,9 +72,8 @@ impl Events {
             flags |= DAMAGED;
         }
         match self.op.get(row).unwrap_or_default() {
-            b"START" => flags |= SUBSCRIPTION | ABOUT_SERVER,
             b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"LS+" | b"LS-" => flags |= SUBSCRIPTION,
-            b"LINK" => flags |= SUBSCRIPTION | ABOUT_SERVER,
+            b"START" | b"LINK" => flags |= SUBSCRIPTION | ABOUT_SERVER,
             b"LOGIN" | b"DENIED" | b"SERVER" => flags |= ABOUT_SERVER,
             b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
             b"STREAM" | b"STORED" => flags |= ABOUT_STREAM,
