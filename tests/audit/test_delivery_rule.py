@@ -155,7 +155,7 @@ def test_a_hop_with_headers_names_the_account_first() -> None:
     trace.write(1, "<<- [HPUB w.x 18 20]")
     trace.write(1, '<<- MSG_PAYLOAD: ["NATS/1.0\\r\\nA: 1\\r\\n\\r\\nhi"]')
     trace.lines.append(
-        "[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - lid:9 - ->> [HMSG $G w.x 18 20]"
+        "[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - rid:9 - ->> [HMSG $G w.x 18 20]"
     )
     assert outcome(trace) == {"published": 1, "forwarded": 1}
 

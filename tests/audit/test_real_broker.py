@@ -149,7 +149,7 @@ def test_the_call_graph_counts_queues_once(tables) -> None:
     assert edges["stock.example", "stock.example", "*"]["published"] == 0
 
 
-PROVEN = {"user": "shop.example", "client": None, "identity_source": "user"}
+PROVEN = {"account": "$G", "user": "shop.example", "client": None, "identity_source": "user"}
 
 
 def test_refusals_are_reported_with_client_and_subject(tables) -> None:

@@ -77,7 +77,7 @@ def test_terminal_codes_never_reach_the_terminal():
     assert "\x1b" not in out + err
 
 
-@pytest.mark.parametrize("subject", ["x.y", "a.\x1b]0;pwned\x07.z"])
+@pytest.mark.parametrize("subject", ["a.y", "a.\x1b]0;pwned\x07.z"])
 def test_terminal_codes_of_subscriptions_never_reach_the_terminal(tmp_path, subject):
     file = tmp_path / "patterns.txt"
     file.write_text("a.\x1b]0;pwned\x07.> q\x1b[31m\nb.\u202e.> q\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 
 import pytest
@@ -13,6 +14,15 @@ from subtrie._cli.app import app
 from subtrie._cli.health import _LIMIT
 
 HOST = "orders.example"
+
+
+@pytest.fixture(autouse=True)
+def level():
+    """The command silences the log of its process, which here is that of the other tests."""
+    log = logging.getLogger("subtrie")
+    before = log.level
+    yield
+    log.setLevel(before)
 
 
 async def probe(url: str, plane: str, *arguments: str):

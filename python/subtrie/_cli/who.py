@@ -61,7 +61,9 @@ def _who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: boo
                     continue  # the broker accepted it; it matches no subject of this dialect
                 raise click.UsageError(f"{source}, {each.place}: {error}") from None
             rows.append(each)
-    except (WireError, OSError) as error:
+    except WireError as error:
+        raise click.UsageError(f"{source}: {error}") from None
+    except OSError as error:
         raise click.UsageError(str(error)) from None
     all_matched = all_valid = True
     for text in inputs(subjects):
