@@ -170,6 +170,8 @@ async def test_a_request_reaches_the_service_of_its_first_part(shop):
         ("/shop.example:888/metrics", 404), ("/shop.example:666/x", 404),
         ("/shop.example:444/inner", 404), ("/shop.example:0/x", 404), ("/shop.example:x/x", 404),
         ("/shop.example:/echo/x", 200), ("/shop.example:443/echo/x", 200),
+        ("/shop.example:0443/echo/x", 200), ("/shop.example:-443/echo/x", 404),
+        pytest.param(f"/shop.example:{'4' * 5_000}/x", 404, id="port-of-5000-digits"),
         ("/.env", 404), ("/a%20b/x", 404), ("//shop.example/echo/x", 404), ("/%2e%2e/x", 404),
         ("/shop.example@evil/x", 404), ("/nobody.example/x", 404), ("/SHOP.example/echo/x", 200),
         ("/shop.example/echo/%zz", 400), ("/shop.example/echo/" + "x" * 1100, 414),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +36,7 @@ MOST_BODIES = 4  # of max_body: requests and responses that are held, together
 CLIENT_LIMIT = 300.0  # seconds for a client to send a body, and to take a response
 PIECE = 1 << 16  # bytes of a response that are handed to the server at once
 _NO_BODY = (204, 304)
+_PORT = re.compile(r"0*([0-9]{1,5})")
 _SAFE = "/:@!$&'()*+,;=-._~%"  # of a path, with what is escaped already
 
 
@@ -183,9 +185,8 @@ class _Ingress:
         if not authority and not rest:
             host = ROOT
         try:
-            if port and not (port.isascii() and port.isdigit() and int(port) in self._ports):
-                raise HTTPError(reason_phrase(404), status=404)
-            at = HTTPS if not port else int(port)
+            number = _PORT.fullmatch(port or str(HTTPS))
+            at = int(number[1]) if number else 0
             if at not in self._ports:
                 raise HTTPError(reason_phrase(404), status=404)
             microbus.check_route_host(microbus.cut_slot(host)[0])
