@@ -48,12 +48,11 @@ def subscriptions_of(source: Path) -> Iterator[Listed]:
         OSError: The file cannot be read.
         WireError: It is neither a capture nor a monitoring response.
     """
-    from .._nats.container_lines import DOCKER
+    from .._nats.container_lines import is_document
     from ..wire import capture
 
-    with_head = b"" if source.is_dir() else _head(source)
-    in_json = with_head.lstrip()[:1] == b"{" and not with_head.startswith(DOCKER.encode())
-    if source.is_dir() or with_head.startswith(capture.MAGIC) or in_json:
+    head = b"" if source.is_dir() else _head(source)
+    if source.is_dir() or head.startswith(capture.MAGIC) or is_document(head):
         return _of_operations(source)
     return iter(_of_lines(source))
 

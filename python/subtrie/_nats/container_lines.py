@@ -27,6 +27,11 @@ _SINGLE = 6
 _DECODER = json.JSONDecoder(strict=False)
 
 
+def is_document(head: bytes) -> bool:
+    """Return whether a file begins as one JSON document, not as lines that docker wrapped."""
+    return head.lstrip()[:1] == b"{" and not head.startswith(DOCKER.encode())
+
+
 class Wrapped(NamedTuple):
     """A wrapped text: the text without the end of the line, and whether it ends one."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._core import engine
 from .._core.errors import WireError
-from .._nats.container_lines import DOCKER, whole_lines
+from .._nats.container_lines import is_document, whole_lines
 from . import capture, log, monitor
 from ._trace_operations import log_operation
 
@@ -94,7 +94,7 @@ def read_operations(
         head = file.read(4096)
     if head.startswith(capture.MAGIC):
         return read_capture_operations(read_records(path))
-    if head.lstrip()[:1] == b"{" and not head.startswith(DOCKER.encode()):
+    if is_document(head):
         return _read_snapshot(path)
     return _read_log(path)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..._core.redaction import REDACTED
-from ..._nats.container_lines import DOCKER
+from ..._nats.container_lines import is_document
 from ...wire import capture, monitor
 
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
@@ -72,7 +72,7 @@ def input_kind(path: str) -> str:
         raise OSError(str(error).replace(path, shown_path(path))) from None
     if head.startswith(capture.MAGIC):
         return "capture"
-    if head.lstrip()[:1] != b"{" or head.startswith(DOCKER.encode()):
+    if not is_document(head):
         return "log"
     _check_snapshot(path)
     return "snapshot"
