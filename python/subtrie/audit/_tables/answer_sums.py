@@ -6,7 +6,7 @@ with one message id.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -289,12 +289,12 @@ def _without_stream(
                                          strict=True):  # fmt: skip
         positions[server, subject].append(position)
     for (server, at), publishers in kept.items():
-        lost = positions.get((server, of.subjects.texts[at].as_py()), [])
+        lost, taken = sorted(positions.get((server, of.subjects.texts[at].as_py()), [])), 0
         for _, sent in sorted(publishers.items()):
-            deleted = sent.deleted
-            after = 0 if deleted is None else sum(each > deleted for each in lost)
-            taken = sum(each.unstored for each in publishers.values())
-            sent.unstored = max(0, min(sent.lost, after - taken))
+            if sent.deleted is not None:
+                after = len(lost) - bisect_right(lost, sent.deleted)
+                sent.unstored = max(0, min(sent.lost, after - taken))
+                taken += sent.unstored
 
 
 def _both(one: _Span, other: _Span) -> _Span:
