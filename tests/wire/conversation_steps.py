@@ -85,7 +85,7 @@ def ack(at, sequence=1):
     return say(at, "ack", streaming.Ack(subject="foo", sequence=sequence))
 
 
-def subscription(at, inbox="in", *, last=8, client="c", channel="foo", **options):
+def subscription(at, inbox="in", *, client="c", channel="foo", **options):
     """A request for a subscription and its answer."""
     request = streaming.SubscriptionRequest(
         clientID=client, subject=channel, inbox=inbox, ackWaitInSecs=1, **options

@@ -70,6 +70,14 @@ def _sent(steps: list[Step], direction: str, *names: str) -> Iterator[Step]:
     return (step for step in steps if step.direction == direction and step.op.op in names)
 
 
+def _info(steps: list[Step]) -> Step | None:
+    return next(_sent(steps, "s2c", "INFO"), None)
+
+
+def _connect(steps: list[Step]) -> Step | None:
+    return next(_sent(steps, "c2s", "CONNECT"), None)
+
+
 def _is_error(step: Step, error: ServerError) -> bool:
     return step.op.op == "-ERR" and ServerError.of(step.op.message) is error
 
@@ -77,8 +85,8 @@ def _is_error(step: Step, error: ServerError) -> bool:
 def _authenticates(connections: Connections) -> Iterator[Verdict]:
     """Check that CONNECT has credentials; without any, a server may take a default user."""
     for steps in connections.values():
-        info = next(_sent(steps, "s2c", "INFO"), None)
-        connect = next(_sent(steps, "c2s", "CONNECT"), None)
+        info = _info(steps)
+        connect = _connect(steps)
         if info is None or connect is None or not info.op.json.get("auth_required"):
             continue
         if any(connect.op.json.get(name) for name in _CREDENTIALS):
@@ -89,7 +97,7 @@ def _authenticates(connections: Connections) -> Iterator[Verdict]:
 
 def _uses_tls(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
-        info = next(_sent(steps, "s2c", "INFO"), None)
+        info = _info(steps)
         if info is not None and needs_tls(info.op.json):
             readable = next((step for step in steps if step.direction == "c2s"), None)
             yield kept(info) if readable is None else broken(readable)
@@ -97,7 +105,7 @@ def _uses_tls(connections: Connections) -> Iterator[Verdict]:
 
 def _agree_on_tls(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
-        info = next(_sent(steps, "s2c", "INFO"), None)
+        info = _info(steps)
         for connect in _sent(steps, "c2s", "CONNECT"):
             if info is None or "tls_required" not in connect.op.json:
                 continue
@@ -133,7 +141,7 @@ def _refused(
 
 def _payloads(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
-        info = next(_sent(steps, "s2c", "INFO"), None)
+        info = _info(steps)
         limit = None if info is None else info.op.json.get("max_payload")
         if isinstance(limit, int):
             yield from _refused(steps, _is_larger(limit), ServerError.MAXIMUM_PAYLOAD)
@@ -145,7 +153,7 @@ def _is_larger(limit: int) -> Callable[[Step], bool]:
 
 def _pedantic(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
-        connect = next(_sent(steps, "c2s", "CONNECT"), None)
+        connect = _connect(steps)
         if connect is not None and connect.op.json.get("pedantic"):
             yield from _refused(
                 steps, _publishes_to_no_subject, ServerError.INVALID_PUBLISH_SUBJECT
@@ -253,7 +261,7 @@ def _unsubscribed(connections: Connections) -> Iterator[Verdict]:
 
 def _sids(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
-        if next(_sent(steps, "c2s", "CONNECT"), None) is None:
+        if _connect(steps) is None:
             continue  # the capture may begin after the subscription
         for step, subscription, _ in _deliveries(steps):
             if step.op.op in _DELIVERED:
@@ -381,10 +389,10 @@ def _acknowledged(connections: Connections) -> Iterator[Verdict]:
 
 def _closed(connections: Connections) -> Iterator[Verdict]:
     for steps in connections.values():
+        if is_route(steps):
+            continue
         closing: Step | None = None
-        for step in steps:
-            if step.direction != "s2c" or is_route(steps):
-                continue
+        for step in (step for step in steps if step.direction == "s2c"):
             if step.op.op == "-ERR":
                 error = ServerError.of(step.op.message)
                 if error is not ServerError.UNKNOWN and error.closes:
@@ -399,7 +407,7 @@ def _closed(connections: Connections) -> Iterator[Verdict]:
 def _in_time(connections: Connections, limit: int) -> Iterator[Verdict]:
     """Check that a client which sends no CONNECT is refused after the time limit, not before."""
     for steps in connections.values():
-        info = next(_sent(steps, "s2c", "INFO"), None)
+        info = _info(steps)
         if info is None or info.time is None or not info.op.json.get("auth_required"):
             continue
         for step in steps:

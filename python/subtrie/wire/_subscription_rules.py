@@ -254,6 +254,13 @@ class _StreamingDelivery(NamedTuple):
     redelivered: Step | None
     last: Step
 
+    def settled_by(self, step: Step | None) -> Iterator[Verdict]:
+        """Yield that the rule is kept by a step, or broken if there was time for one."""
+        if step is not None:
+            yield kept(step)
+        elif self.last.since(self.step) > self.wait + TOLERANCE:
+            yield broken(self.step)
+
 
 def _followed(client: list[CarriedMessage]) -> list[_StreamingDelivery]:
     """Return each delivery of a client with what followed it."""
@@ -308,24 +315,15 @@ def _acknowledged(exchange: StreamingExchange) -> Iterator[Verdict]:
             elif key not in delivered:
                 yield broken(step)
         for delivery in _followed(client):
-            if delivery.acknowledged is not None:
-                yield kept(delivery.acknowledged)
-            elif delivery.last.since(delivery.step) > delivery.wait + TOLERANCE:
-                yield broken(delivery.step)
+            yield from delivery.settled_by(delivery.acknowledged)
 
 
 def _redelivered(exchange: StreamingExchange) -> Iterator[Verdict]:
     for client in exchange.clients:
         for delivery in _followed(client):
-            if (
-                delivery.acknowledged is not None
-                and delivery.acknowledged.since(delivery.step) <= delivery.wait
-            ):
-                continue
-            if delivery.redelivered is not None:
-                yield kept(delivery.redelivered)
-            elif delivery.last.since(delivery.step) > delivery.wait + TOLERANCE:
-                yield broken(delivery.step)
+            answer = delivery.acknowledged
+            if answer is None or answer.since(delivery.step) > delivery.wait:
+                yield from delivery.settled_by(delivery.redelivered)
 
 
 def _rising(exchange: StreamingExchange) -> Iterator[Verdict]:
