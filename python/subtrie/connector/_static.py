@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -102,15 +102,20 @@ def _response(base: Path, names: list[str], most: int, headers: dict[str, str]) 
     return Response(200, content, headers={"Content-Type": _type_of(found.name), **headers})
 
 
-@lru_cache(maxsize=1024)
-def _type_of(name: str) -> str:
-    """Return the media type of a file by its name: the same on every machine."""
+@cache
+def _types() -> Any:
+    """Return the table of media types, without the files of the system."""
     from mimetypes import MimeTypes
 
-    types = MimeTypes()  # without the files of the system
+    types = MimeTypes()
     for suffix, kind in _MORE_TYPES.items():
         types.add_type(kind, suffix)
-    found, packed = types.guess_type(name)
+    return types
+
+
+def _type_of(name: str) -> str:
+    """Return the media type of a file by its name: the same on every machine."""
+    found, packed = _types().guess_type(name)
     if found is None or packed:
         return "application/octet-stream"
     return f"{found}; charset=utf-8" if found.startswith(_TEXT) else found
