@@ -6,7 +6,7 @@
 //! during which the count rose are reported separately. Waiting for a lock is another kind of switch.
 
 use std::fs;
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -19,60 +19,33 @@ use super::clock::{Spread, corrected, cost};
 use super::files::{Workload, insert};
 
 /// One index under one lock, as a user of the crate shares it.
-struct Locked {
-    index: RwLock<Index>,
-    /// The number of times that the lock is tried before a thread waits for it in the kernel.
-    tries: u32,
-}
+struct Locked(RwLock<Index>);
 
 impl Locked {
-    const fn scheme(&self) -> &'static str {
-        if self.tries == 0 {
-            "one read-write lock"
-        } else {
-            "one read-write lock, tried before waiting"
-        }
-    }
-
-    fn try_often<G>(&self, lock: impl Fn() -> Option<G>) -> Option<G> {
-        (0..self.tries).find_map(|_| {
-            let taken = lock();
-            if taken.is_none() {
-                spin_loop();
-            }
-            taken
-        })
-    }
+    const SCHEME: &'static str = "one read-write lock";
 
     /// The number of matching subscriptions.
     fn count(&self, subject: &str, scratch: &mut Scratch) -> usize {
-        let taken = self.try_often(|| self.index.try_read().ok());
-        let Some(index) = taken.or_else(|| self.index.read().ok()) else {
-            return 0;
-        };
+        let Ok(index) = self.0.read() else { return 0 };
         index.count(subject, scratch).unwrap_or(0)
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut Index) -> R) -> Option<R> {
-        let taken = self.try_often(|| self.index.try_write().ok());
-        let mut index = taken.or_else(|| self.index.write().ok())?;
-        Some(change(&mut index))
-    }
-
     /// Inserts a pattern and returns its id.
-    fn insert(&self, pattern: &str) -> Option<u64> {
-        self.change(|index| insert(index, pattern))
+    fn insert(&self, pattern: &str) -> u64 {
+        self.0
+            .write()
+            .map_or(u64::MAX, |mut index| insert(&mut index, pattern))
     }
 
     fn remove(&self, id: u64) {
-        self.change(|index| index.remove(id));
+        if let Ok(mut index) = self.0.write() {
+            index.remove(id);
+        }
     }
 }
 
 /// Changes per second by the writer; `None` without a writer.
 const RATES: [Option<u64>; 4] = [None, Some(1_000), Some(10_000), Some(u64::MAX)];
-/// More than a change lasts.
-const TRIES: [u32; 2] = [0, 10_000];
 const COUNTED: Duration = Duration::from_millis(1_500);
 const TIMED: Duration = Duration::from_secs(1);
 /// The kernel's count is read only after lookups above this many nanoseconds: a switch takes longer.
@@ -84,12 +57,9 @@ const OVER: u64 = 2;
 /// Prints a row for each number of readers and rate of changes.
 pub fn measure(workload: &Workload) {
     for readers in [1, 2] {
-        for (rate, tries) in RATES
-            .into_iter()
-            .flat_map(|rate| TRIES.map(|tries| (rate, tries)))
-        {
-            let index = RwLock::new(workload.index());
-            run(&Locked { index, tries }, workload, readers, rate);
+        for rate in RATES {
+            let shared = Locked(RwLock::new(workload.index()));
+            run(&shared, workload, readers, rate);
         }
     }
 }
@@ -125,14 +95,13 @@ fn run(shared: &Locked, workload: &Workload, readers: usize, rate: Option<u64>) 
         let seen: Vec<Seen> = all.into_iter().filter_map(|one| one.join().ok()).collect();
         (seen, writing)
     });
-    report(shared, workload.size, readers, rate, &seen, || {
+    report(workload.size, readers, rate, &seen, || {
         f64::from(u32::try_from(changes.load(Ordering::Relaxed)).unwrap_or(u32::MAX))
             / writing.as_secs_f64()
     });
 }
 
 fn report(
-    shared: &Locked,
     size: usize,
     readers: usize,
     rate: Option<u64>,
@@ -150,7 +119,7 @@ fn report(
         "{}",
         json!({
             "who": super::WHO, "measure": "readers", "size": size, "order": "hot",
-            "scheme": shared.scheme(), "readers": readers, "writer": writer,
+            "scheme": Locked::SCHEME, "readers": readers, "writer": writer,
             "per_second": seen.iter().map(|one| one.per_second).sum::<f64>().round(),
             "per_cpu_second": seen.iter().map(|one| one.per_cpu_second).sum::<f64>().round(),
             "changes_per_second": changes().round(),
@@ -238,7 +207,7 @@ fn write(shared: &Locked, patterns: &[&str], rate: u64, phase: &AtomicU64, chang
         while done < due {
             match held.take() {
                 Some(id) => shared.remove(id),
-                None => held = next.next().and_then(|pattern| shared.insert(pattern)),
+                None => held = next.next().map(|pattern| shared.insert(pattern)),
             }
             done += 1;
         }
