@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import Any
 
 import nats
@@ -82,6 +83,23 @@ async def test_the_acknowledgement_of_each_payload(make_nats, plane):
         await client.close()
 
 
+@asynccontextmanager
+async def no_replies_on_the_bus(broker, plane):
+    """Check that the broker carries no reply of the shop to the web meanwhile."""
+    client = await nats.connect(broker.url)
+    bus: list[bytes] = []
+
+    async def heard(message):
+        bus.append(message.data)
+
+    await client.subscribe(f"{plane}.reply._.shop_example.web_example.*", cb=heard)
+    await client.flush()
+    yield
+    await client.flush()
+    assert bus == [], "within the process nothing of it goes over the bus"
+    await client.close()
+
+
 async def test_watchers_see_acknowledgements_and_the_process_sends_none_over_the_bus(
     broker, plane, monkeypatch
 ):
@@ -92,20 +110,9 @@ async def test_watchers_see_acknowledgements_and_the_process_sends_none_over_the
     far.watch(lambda direction, subject, payload: shown.append((direction, payload)))
     for each in (shop, far):
         each.endpoint("POST", "//shop.example:417/event", queue=each.host)(lambda: None)
-    async with shop, web, far:
-        client = await nats.connect(broker.url)
-        bus: list[bytes] = []
-
-        async def heard(message):
-            bus.append(message.data)
-
-        await client.subscribe(f"{plane}.reply._.shop_example.web_example.*", cb=heard)
-        await client.flush()
+    async with shop, web, far, no_replies_on_the_bus(broker, plane):
         answers = [a async for a in web.publish("POST", "https://shop.example:417/event")]
         assert sorted(each.source for each in answers) == ["far.example", "shop.example"]
-        await client.flush()
-        assert bus == [], "within the process nothing of it goes over the bus"
-        await client.close()
     acks = [data for way, data in shown if way == "out" and b"Op-Code: Ack" in data]
     assert len(acks) >= 1
 
@@ -119,21 +126,11 @@ async def test_after_a_reconnect_the_process_sends_no_acknowledgement_over_the_b
         lost = line._session
         line.loop.call_soon_threadsafe(lost.abort, ConnectionError("cut"))
         await until(lambda: line._session not in (None, lost))
-        client = await nats.connect(broker.url)
-        bus: list[bytes] = []
-
-        async def heard(message):
-            bus.append(message.data)
-
-        await client.subscribe(f"{plane}.reply._.shop_example.web_example.*", cb=heard)
-        await client.flush()
-        for _ in range(3):
-            answers = [a async for a in web.publish("POST", "https://shop.example:417/event")]
-            assert [each.source for each in answers] == ["shop.example"]
-        await line.flush()
-        await client.flush()
-        assert bus == [], "within the process nothing of it goes over the bus"
-        await client.close()
+        async with no_replies_on_the_bus(broker, plane):
+            for _ in range(3):
+                answers = [a async for a in web.publish("POST", "https://shop.example:417/event")]
+                assert [each.source for each in answers] == ["shop.example"]
+            await line.flush()
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000])

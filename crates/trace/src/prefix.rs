@@ -360,11 +360,11 @@ pub fn account_and_user(login: &[u8]) -> (Option<Vec<u8>>, Option<User>) {
 }
 
 /// The text before a user, and the user that it makes of the text after it.
-type MessageKind = (&'static [u8], fn(Vec<u8>) -> User);
+type UserKind = (&'static [u8], fn(Vec<u8>) -> User);
 
 /// The user of `user:name`, `jwt:subject`, `nkey:key` and `token`.
 fn user_of(text: &[u8]) -> Option<User> {
-    let kinds: [MessageKind; 3] = [
+    let kinds: [UserKind; 3] = [
         (b"user:", User::Name),
         (b"jwt:", User::Jwt),
         (b"nkey:", User::Nkey),
