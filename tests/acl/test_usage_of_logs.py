@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from usage_roles import judged
 
+from patience import until
 from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Traffic
@@ -38,10 +39,13 @@ def ran(folder, subjects, patterns=()):
     """The log of a broker to which the user web published, and back listened."""
 
     async def program(url):
-        back = await nats.connect(url, user="back", password="open")
-        await back.subscribe("orders.new.*")
-        await back.subscribe("orders.paid")
-        await back.subscribe("orders.late")
+        back, heard = await nats.connect(url, user="back", password="open"), []
+
+        async def hear(message):
+            heard.append(message.subject)
+
+        for each in ("orders.new.*", "orders.paid", "orders.late"):
+            await back.subscribe(each, cb=hear)
         await back.flush()
         web = await nats.connect(url, user="web", password="open")
         for each in patterns:
@@ -49,6 +53,8 @@ def ran(folder, subjects, patterns=()):
         for each in subjects:
             await web.publish(each)
             await web.flush()
+        # Two sockets: without it the end of the subscriber may come before the last message.
+        await until(lambda: len(heard) == len(subjects))
         await web.close()
         await back.close()
 
