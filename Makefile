@@ -36,14 +36,16 @@ test: ## run all tests: the Rust core, then Python on both engines
 
 # The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
 # a change is most likely to break, in under a minute.
-QUICK := $(addprefix tests/,test_grammar.py test_names.py test_names_productions.py test_microbus_decode.py \
-    test_microbus_canonical.py test_microbus_encode.py test_microbus_encode_refusals.py \
-    test_microbus_hosts.py test_microbus_urls.py test_trie_changes.py test_trie_matching.py \
-    test_trie_questions.py test_trie_refusals.py test_dispatcher.py test_subscription.py \
-    test_batch.py test_errors.py test_bad_inputs.py test_layers.py acl/test_permissions.py \
-    acl/test_lint_rules.py acl/test_microbus_rules.py acl/test_load_users.py \
-    gencreds/test_receivers.py wire/test_client_protocol.py wire/test_parser_errors.py \
-    wire/test_options.py)
+QUICK := $(addprefix tests/,subjects/test_grammar.py subjects/test_names.py \
+    subjects/test_names_productions.py microbus/test_batch.py microbus/test_microbus_decode.py \
+    microbus/test_microbus_canonical.py microbus/test_microbus_encode.py \
+    microbus/test_microbus_encode_refusals.py microbus/test_microbus_hosts.py \
+    microbus/test_microbus_urls.py index/test_dispatcher.py index/test_subscription.py \
+    index/test_trie_changes.py index/test_trie_matching.py index/test_trie_questions.py \
+    index/test_trie_refusals.py both_engines/test_errors.py command/test_bad_inputs.py \
+    package/test_layers.py acl/test_permissions.py acl/test_lint_rules.py \
+    acl/test_microbus_rules.py acl/test_load_users.py gencreds/test_receivers.py \
+    wire/test_client_protocol.py wire/test_parser_errors.py wire/test_options.py)
 
 .PHONY: quick
 quick: ## run the tests that a change is most likely to break, in under a minute

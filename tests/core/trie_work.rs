@@ -195,6 +195,7 @@ fn work(rows: &[String], load: Load) -> f64 {
     f64::from(u32::try_from(total).unwrap()) / 5_000.0
 }
 
+// requirement: M-14
 #[test]
 fn a_lookup_examines_few_entries_in_any_order_of_rows() {
     for (services, count, bound) in [(50, 20, 4.0), (500, 20, 5.0)] {
@@ -212,6 +213,7 @@ fn a_lookup_examines_few_entries_in_any_order_of_rows() {
 }
 
 /// One order at the size of a large deployment; the others have the same nodes.
+// requirement: M-14
 #[test]
 fn a_lookup_in_many_subscriptions_examines_few_entries() {
     let rows = fleet(Nouns, 2_000, 50);

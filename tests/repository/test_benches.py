@@ -108,6 +108,7 @@ def test_of_several_runs_each_figure_is_the_best(load):
     assert len(best([one, row("gsl (Go)", 1, order="zipf")])) == 2
 
 
+@pytest.mark.requirement("M-14")
 def test_losing_rows_are_shown(load):
     cached = "lru_cache(1024) over a dictionary trie, Python"
     rows = [

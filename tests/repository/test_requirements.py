@@ -67,7 +67,7 @@ def test_every_row_is_of_a_guarded_area(renewed):
 
 def test_every_id_of_the_table_is_well_formed_and_there_once(renewed):
     ids = [row["id"] for row in renewed]
-    assert len(ids) == len(set(ids)) == 467
+    assert len(ids) == len(set(ids)) == 468
     assert all(re.fullmatch(r"S[0-4]-\d{3}|[MP]-\d{2}", name) for name in ids)
 
 
