@@ -38,6 +38,7 @@ ROOT = reliability_record.ROOT
 class Part:
     """The files of a part, and the tests that are run for each of its mutants."""
 
+    #: Names or patterns.
     files: tuple[str, ...]
     #: Arguments of pytest.
     tests: tuple[str, ...] = ()
@@ -50,6 +51,12 @@ class Part:
     def is_rust(self) -> bool:
         """Whether its files are Rust."""
         return self.files[0].endswith(".rs")
+
+    @property
+    def python_files(self) -> tuple[str, ...]:
+        """The names of its files in Python, sorted."""
+        found = {path.relative_to(ROOT) for name in self.files for path in ROOT.glob(name)}
+        return tuple(sorted(map(str, found)))
 
 
 PARTS = {
@@ -132,6 +139,27 @@ PARTS = {
         # The child of a fork waits for a lock that a thread of the parent held, which coverage saw.
         without_coverage=(
             "tests/index/test_dispatcher.py::test_the_shared_dispatcher_is_empty_in_a_forked_child",
+        ),
+    ),
+    "audit": Part(
+        tuple(f"python/subtrie/audit/{name}/*.py" for name in ("_answers", "_partial", "_tables")),
+        tests=(
+            *(
+                f"tests/audit/test_{name}.py"
+                for name in (
+                    "connections", "delivery_rule", "identity", "jetstream", "partials_add",
+                    "plain_audit", "settled_events", "several_servers", "table_functions",
+                    "traffic_sums", "without_times",
+                )
+            ),
+            *(
+                f"tests/answers/test_{name}.py"
+                for name in (
+                    "answer_options", "answer_rules", "answers_are_the_truth",
+                    "answers_message_by_message", "answers_second_world", "bad_questions",
+                    "microbus_latency", "slow_consumers",
+                )
+            ),
         ),
     ),
 }  # fmt: skip
@@ -232,7 +260,7 @@ def copy_tree(folder: Path) -> None:
 
 def run_python(part: Part, result: Result, count: int, seed: int, ends: float, jobs: int) -> None:
     """Draw mutants of cosmic-ray and run them, each in one of a few copies of the tree."""
-    drawn = result.begin(list(python_mutants.possible(ROOT, part.files)), count, seed)
+    drawn = result.begin(list(python_mutants.possible(ROOT, part.python_files)), count, seed)
     for judged in _judged(part, drawn, ends, jobs):
         result.add(judged.verdict, judged.name)
 
@@ -248,7 +276,7 @@ def _judged(
             copy_tree(folder)
             idle.put(python_mutants.Tree(folder))
         tree = idle.get()
-        coverage = tree.cover(part.tests, part.files, part.without_coverage)
+        coverage = tree.cover(part.tests, part.python_files, part.without_coverage)
         idle.put(tree)
         print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)
         each = PythonMutants(coverage, idle, ends)
@@ -366,7 +394,7 @@ def _again_in_python(part: Part, names: set[str], ends: float, jobs: int) -> dic
 
     operators = {name.split(" ")[1] for name in names}
     possible: dict[str, list[tuple[str, python_mutants.Mutant]]] = {}
-    for mutant in python_mutants.possible(ROOT, part.files):
+    for mutant in python_mutants.possible(ROOT, part.python_files):
         if mutant.operator in operators:
             original = (ROOT / mutant.file).read_text(encoding="utf-8")
             name = PythonMutants.name(mutant, original, mutant.text(original))

@@ -52,7 +52,7 @@ def test_make_lint_looks():
 
 
 def test_every_file_that_the_makefile_names_is_there():
-    """`make quick` named files that had moved, and nobody saw it run nothing."""
+    """`make quick` named files that had moved."""
     text = (ROOT / "Makefile").read_text()
     quick = re.search(r"^QUICK := \$\(addprefix tests/,(.*?)\)$", text, re.M | re.S)
     assert quick is not None
