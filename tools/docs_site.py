@@ -22,6 +22,8 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
+import api_page  # noqa: E402
+
 #: Pages that are kept elsewhere in the repository: the file, and the page of the site.
 KEPT_ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
@@ -29,21 +31,6 @@ KEPT_ELSEWHERE = {
     "examples/shop/README.md": "examples/shop.md",
     "examples/front/README.md": "examples/front.md",
 }
-
-#: The modules with a page in the Python reference.
-MODULES = (
-    "subtrie",
-    "subtrie.microbus",
-    "subtrie.names",
-    "subtrie.connector",
-    "subtrie.short_circuit",
-    "subtrie.testing",
-    "subtrie.acl",
-    "subtrie.gencreds",
-    "subtrie.wire",
-    "subtrie.spark",
-    "subtrie.conformance",
-)
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
@@ -68,8 +55,7 @@ def on_files(files: Any, config: Any) -> Any:
     pages = {"command-line.md": command_line(), "requirements.md": requirements()}
     for source, page in KEPT_ELSEWHERE.items():
         pages[page] = (ROOT / source).read_text(encoding="utf-8")
-    for module in MODULES:
-        pages[_page_of(module)] = f"# {module}\n\n::: {module}\n"
+    pages |= python_reference()
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -113,8 +99,18 @@ def _link(found: re.Match[str], folder: str, here: str) -> str:
 # --- pages ----------------------------------------------------------------------------------------
 
 
-def _page_of(module: str) -> str:
-    return f"python/{module}.md"
+def python_reference() -> dict[str, str]:
+    """Return a page for each module that users import, its names by importance."""
+    pages = {}
+    for module in api_page.public_modules():
+        if module.__name__ in api_page.NAMES_ONLY:
+            continue
+        names = api_page.public_names(module)
+        members = "".join(f"        - {name}\n" for name in names)
+        pages[f"python/{module.__name__}.md"] = (
+            f"# {module.__name__}\n\n::: {module.__name__}\n    options:\n      members:\n{members}"
+        )
+    return pages
 
 
 def requirements() -> str:
@@ -142,7 +138,7 @@ def _cell(text: str) -> str:
 
 def command_line() -> str:
     """Return the page of the command line: the help of every command, as a terminal prints it."""
-    from subtrie._cli.app import COMMANDS, app
+    from subtrie._cli.app import GROUPS, app
 
     lines = [
         "# Command line",
@@ -152,18 +148,20 @@ def command_line() -> str:
         "130 interrupted. `subtrie completion bash` prints the completion of a shell.",
         "",
     ]
-    for name in COMMANDS:
-        context = click.Context(app, info_name="subtrie", **app.context_settings)
-        command = app.get_command(context, name)
-        if command is not None:
-            lines += _help_of(command, f"subtrie {name}", context)
+    for group, commands in GROUPS.items():
+        lines += [f"## {group}", ""]
+        for name in commands:
+            context = click.Context(app, info_name="subtrie", **app.context_settings)
+            command = app.get_command(context, name)
+            if command is not None:
+                lines += _help_of(command, f"subtrie {name}", context)
     return "\n".join(lines) + "\n"
 
 
 def _help_of(command: click.Command, title: str, parent: click.Context) -> list[str]:
     context = click.Context(command, info_name=title.rpartition(" ")[2], parent=parent)
     context.terminal_width = context.max_content_width = 88  # the width of a block of the site
-    level = "##" if title.count(" ") == 1 else "###"
+    level = "##" + "#" * title.count(" ")
     lines = [f"{level} {title}", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -48,6 +48,7 @@ _SUBMODULES = frozenset(
         "microbus",
         "names",
         "reference",
+        "report",
         "short_circuit",
         "spark",
         "testing",

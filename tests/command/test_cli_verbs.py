@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from test_cli import rows, run
 
-from subtrie._cli.app import app
+import subtrie._cli.app as app_module
+from subtrie._cli.app import COMMANDS, GROUPS, SUBCOMMANDS, app
 
 #: Commands without an answer that a program would read.
 NO_JSON = {"run", "completion"}
@@ -315,3 +318,22 @@ def test_help_is_a_verb_too():
 def test_the_help_of_a_group_cuts_no_sentence_off():
     for group in ("acl", "report"):
         assert "..." not in run(group, "--help")[1].partition("Commands:")[2]
+
+
+def test_help_lists_every_command_in_one_of_five_groups():
+    _, out, _ = run("--help")
+    assert "\x1b" not in out  # plain where it is not a terminal
+    shown = out.partition("\nServices:")[2]
+    headings = ["Services", *re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE)]
+    assert headings == list(GROUPS)
+    assert len(headings) == 5
+    assert re.findall(r"^  (\w+) ", shown, re.MULTILINE) == list(COMMANDS)
+    assert sum(map(len, GROUPS.values())) == len(COMMANDS)  # each in one group
+    modules = {path.stem for path in Path(app_module.__file__).parent.glob("*.py")}
+    assert set(COMMANDS) <= modules
+    for group, names in SUBCOMMANDS.items():
+        inner = [path[1] for path in VERBS if path[0] == group]
+        assert names.split() == inner
+        text = " ".join(shown.split())
+        assert f": {', '.join(inner)}." in text
+    assert set(SUBCOMMANDS) == {path[0] for path in VERBS if len(path) > 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,9 +14,11 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import api_page  # noqa: E402
+import docs_site  # noqa: E402
 
 import subtrie.cli  # noqa: E402
 from subtrie import names, spark  # noqa: E402
+from subtrie._cli import app  # noqa: E402
 from subtrie.wire import log  # noqa: E402
 
 PYTHON = sorted(
@@ -142,3 +145,35 @@ def test_every_file_and_name_of_finding_code_exists():
             if not re.search(rf"\b{re.escape(name.strip('`'))}\b", text):
                 missing.append(f"{name} in {files[0]}")
     assert not missing
+
+
+def test_every_module_has_a_group_and_the_names_that_its_users_need_come_first():
+    """Batch came before SubjectTrie, and Config before Connector."""
+    assert list(api_page.GROUPS) == list(app.GROUPS)
+    grouped = {name: first for group in api_page.GROUPS.values() for name, first in group.items()}
+    modules = {module.__name__: module for module in api_page.public_modules()}
+    assert sorted(grouped) == sorted(modules)
+    for name, first in grouped.items():
+        assert api_page.public_names(modules[name])[: len(first.split())] == first.split(), name
+    assert api_page.public_names(subtrie)[0] == "SubjectTrie"
+    errors = [each for each in api_page.public_names(subtrie) if each.endswith("Error")]
+    assert "SubtrieError" in errors[:-1]
+    for module, text in docs_site.python_reference().items():
+        title = module.removeprefix("python/").removesuffix(".md")
+        shown = re.findall(r"^        - (\w+)$", text, re.MULTILINE)
+        assert shown == api_page.public_names(modules[title])
+
+
+def test_no_text_of_a_public_module_names_a_private_one():
+    for module in api_page.public_modules():
+        private = re.findall(r"`_\w+`", module.__doc__ or "")
+        assert not private, module.__name__
+
+
+def test_every_module_of_the_reference_is_reached_from_the_package():
+    """``subtrie.report`` had a section, but could not be reached."""
+    program = "import subtrie; subtrie.report.to_html; print(*dir(subtrie))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first = {module.__name__.split(".")[1] for module in api_page.public_modules()[1:]}
+    assert first <= set(done.stdout.split())

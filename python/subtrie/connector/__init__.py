@@ -1,13 +1,12 @@
 """Microbus services on asyncio: requests, events and endpoints, in process and over NATS.
 
-``from subtrie.connector import Connector``. Needs the extra ``connector``: ``pip install
-'subtrie[connector]'``.
-
-Layers, from the bottom: messages and their encoding (``_message``, ``_codec``), the transports
-(``_transport``, ``_broker``), the two sides of a request (``_client``, ``_server``), the
-control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``_connector``.
-``subtrie.short_circuit`` is independent of these, for programs that use nats-py directly.
+``from subtrie.connector import Connector``. Needs the packages of the extra ``connector``.
+``subtrie.short_circuit`` is independent of it, for programs that use nats-py directly.
 """
+
+# Layers, from the bottom: messages and their encoding (_message, _codec), the transports
+# (_transport, _broker), the two sides of a request (_client, _server), the control plane on port
+# 888 (_control), start and stop (_lifecycle) and _connector.
 
 from .._core.errors import BusError
 from .._core.public_names import publish
