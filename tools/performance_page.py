@@ -1,9 +1,10 @@
 """Generate ``docs/performance.md`` and its plots from the newest records.
 
-    python tools/performance_page.py [--check]
+    python tools/performance_page.py [--check | --all]
 
 ``--check`` only checks that page and plots agree with the records. Numbers in plots are compared
-rounded, because another processor may place a line a thousandth of a point off.
+rounded, because another processor may place a line a thousandth of a point off. ``--all`` prints
+the page with every row of every table; the page itself has those by which users choose.
 """
 
 from __future__ import annotations
@@ -26,17 +27,30 @@ RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 
+#: Tables that only ``--all`` prints: pictures and other tables of the page say the same.
+_ONLY_IN_ALL = (
+    turns.caches,
+    turns.waits,
+    sections.lookups,
+    sections.yardsticks,
+    sections.questions,
+    sections.batches,
+    sections.changes,
+    sections.readers,
+)
+
 # A section of the page: its title, its picture, the text below the title, and its tables.
 SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "The index in turns with its alternatives",
         None,
         "Programs that take turns, round by round over all subjects; the least round of each. "
-        "`baseline` is an earlier build of this package. Every subject is a new `str`, and every "
-        "row from Python has the same loop. `lru_cache` is what a program can do by hand: over a "
-        "trie of dictionaries, with 1,024 entries or without a limit. Without one it is faster "
+        "Every subject is a new `str`, and every row from Python has the same loop. "
+        "`lru_cache` is what a program can do by hand: over a trie of dictionaries, with 1,024 "
+        "entries or without a limit. Without one it is faster "
         "once every subject was seen, and it grows with each new one. Alternatives that are faster "
-        "than subtrie from Python are bold.",
+        "than subtrie from Python are bold. Where a picture has another figure, that of this table "
+        "is meant: its programs took turns, so that the machine was the same for all.",
         [turns.in_turns, turns.caches],
     ),
     (
@@ -58,8 +72,7 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
         "Lookup cost by number of subscriptions",
         "growth",
         "`hot` looks up the same 1,000 subjects repeatedly, `zipf` draws from 100,000 with weight "
-        "1/n, `uniform` uses every pattern equally often. Rows that are faster than subtrie in "
-        "the same language, or than subtrie from Python, are bold.",
+        "1/n, `uniform` uses every pattern equally often.",
         [sections.lookups],
     ),
     (
@@ -122,17 +135,28 @@ def newest(pattern: str) -> tuple[str, dict[str, Any]]:
     return path.name, json.loads(path.read_text())
 
 
-def table(section: sections.Section) -> list[str]:
-    """Return a section in Markdown."""
-    lines = ["", f"**{section.title}**", "", f"| {' | '.join(section.columns)} |"]
-    lines.append("|---" * len(section.columns) + "|")
+def table(section: sections.Section, everything: bool = False) -> list[str]:
+    """Return a section in Markdown, without the rows that only developers compare."""
+    shown_columns = [each for each in section.columns if everything or "baseline" not in each]
+    lines = ["", f"**{section.title}**", "", f"| {' | '.join(shown_columns)} |"]
+    lines.append("|---" * len(shown_columns) + "|")
     for at, cells in enumerate(section.lines):
+        if not everything and _is_for_developers(section, cells):
+            continue
+        cells = cells[: len(shown_columns)]  # an earlier build is the last column
         shown = [f"**{cell}**" if cell and at in section.lost else cell for cell in cells]
         lines.append(f"| {' | '.join(shown)} |")
     return lines
 
 
-def made() -> dict[Path, str]:
+def _is_for_developers(section: sections.Section, cells: list[str]) -> bool:
+    """Tell whether a row is of an earlier build, or of a target that was not missed."""
+    if section.title == "targets of the index":
+        return cells[-1] != "missed"
+    return any(cell.startswith("baseline") for cell in cells) or "baseline" in section.title
+
+
+def made(everything: bool = False) -> dict[Path, str]:
     """Return the page and its pictures, by file."""
     name, peers = newest("peers-*.json")
     audit_name, audit = newest("audit-scale-*.json")
@@ -144,10 +168,13 @@ def made() -> dict[Path, str]:
     lines = [
         "# Performance",
         "",
+        *_summary(peers, connector, rules, wire),
+        "",
         f"Generated from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
         f"`{wire_name}` and `{audit_name}` by "
-        "`tools/performance_page.py`; `make bench-peers` makes a new record. "
-        "`benches/README.md` describes how each figure is measured.",
+        "`tools/performance_page.py`, which with `--all` prints every row; "
+        "`make bench-peers` makes a new record. `benches/README.md` describes how each figure is "
+        "measured.",
         "",
         f"{peers['processor']}, {peers['cores']} cores, {peers['date']}; {versions}. All programs "
         "read the same files, with subjects of Microbus, and all answers were compared before any "
@@ -158,6 +185,7 @@ def made() -> dict[Path, str]:
     lines += [line for note in peers["notes"] for line in ("", f"Not measured: {note}.")]
     files = {}
     for title, picture, text, parts in SECTIONS:
+        parts = [part for part in parts if everything or part not in _ONLY_IN_ALL]
         found = [section for part in parts for section in part(rows) if section.lines]
         svg = plots.drawn(picture, rows) if picture else None
         if not found and not svg:
@@ -167,14 +195,49 @@ def made() -> dict[Path, str]:
             files[PICTURES / f"{picture}.svg"] = svg
             lines += ["", f"![{title}](pictures/{picture}.svg)"]
         for section in found:
-            lines += table(section)
+            lines += table(section, everything)
     lines += _of_the_connector(connector)
-    lines += _of_the_client()
-    lines += _of_permissions(rules)
-    lines += _of_the_wire(wire)
+    lines += _of_the_client(everything)
+    lines += _of_permissions(rules, everything)
+    lines += _of_the_wire(wire, everything)
     lines += _of_the_audit(audit)
     lines += performance_spark.section()
     return {PAGE: "\n".join(lines), **files}
+
+
+def _summary(
+    peers: dict[str, Any], connector: dict[str, Any], rules: dict[str, Any], wire: dict[str, Any]
+) -> list[str]:
+    """Return the figures by which most users choose, each with its record's section below."""
+    lines = ["| | measured |", "|---|---|"]
+    (turned,) = turns.in_turns(peers["rows"])
+    for cells in turned.lines:
+        who, size, order, least = cells[:4]
+        if who == "subtrie, Python" and order != "zipf":
+            lines.append(f"| one lookup from Python, {size} subscriptions, {order} | {least} ns |")
+    medians = connector["medians_us"]
+    lines.append(f"| a request between two services of one process | {medians['in process']} µs |")
+    busy = json.loads((RECORDS / "busy-py311.json").read_text())["in_flight"]
+    rate = busy["Python to Python, 64"]["answered_per_second"]
+    lines.append(f"| requests between two processes over NATS, 64 in flight | {rate:,} a second |")
+    least = next(
+        row["median_ms"]
+        for row in rules["rows"]
+        if (row["sets"], row["question"], row["engine"]) == ("services-1000", "both ways", "native")
+    )
+    lines.append(f"| two sets of 1,000 permissions compared | {least:,.1f} ms |")
+    parsed = next(
+        row["bytes_per_second"]
+        for row in wire["rows"]
+        if (row["measure"], row["what"]) == ("parse", "pub-128")
+    )
+    lines.append(f"| the protocol parsed by the core | {parsed / 1e6:,.0f} MB a second |")
+    here = json.loads(max(RECORDS.glob("audit-here-*.json")).read_text())
+    lines.append(
+        f"| {here['log_mib']:,} MiB of trace log audited in one process | "
+        f"{here['cpu_seconds']} s of CPU time, {here['peak_mib']} MiB |"
+    )
+    return lines
 
 
 def _runs(runs: int) -> str:
@@ -239,7 +302,7 @@ def _cpu_beside_go() -> list[str]:
     return lines
 
 
-def _of_the_client() -> list[str]:
+def _of_the_client(everything: bool) -> list[str]:
     """Return the sections about the NATS client and its acknowledgements."""
     record = json.loads((RECORDS / "busy-py311.json").read_text())
     before = json.loads((RECORDS / "busy-py312-nats-py.json").read_text())
@@ -264,6 +327,8 @@ def _of_the_client() -> list[str]:
     ]
     for what, row in rows:
         kind, _, count = what.rpartition(", ")
+        if not everything and count not in ("1", "64", "1024"):
+            continue
         lines.append(
             f"| {kind} | {int(count):,} | {row['answered_per_second']:,} | "
             f"{row['p99_ms']} ms | {row['service_us_a_request']} µs |"
@@ -286,7 +351,7 @@ def _of_the_client() -> list[str]:
     return lines
 
 
-def _of_permissions(record: dict[str, Any]) -> list[str]:
+def _of_permissions(record: dict[str, Any], everything: bool) -> list[str]:
     sets = {
         "services-1000": "1,000 rules of services against 1,000 others",
         "services-equal": "1,000 rules of services against the same in reverse order",
@@ -304,13 +369,15 @@ def _of_permissions(record: dict[str, Any]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for row in record["rows"]:
+        if not everything and (row["engine"] != "native" or row["sets"] == "services-equal"):
+            continue
         figures = f"{row['median_ms']:,.1f} | {row['least_ms']:,.1f}"
         cells = (sets[row["sets"]], row["question"], row["engine"], figures)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def _of_the_wire(record: dict[str, Any]) -> list[str]:
+def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     """Return the section about parsing and name checks."""
     rows = record["rows"]
     found = {(row["measure"], row["what"], row["who"]): row for row in rows}
@@ -354,6 +421,8 @@ def _of_the_wire(record: dict[str, Any]) -> list[str]:
     ]
     for row in rows:
         if (row["measure"], row["who"]) == ("check_name", "native"):
+            if not everything and "of 40 bytes" not in row["what"]:
+                continue
             other = found["check_name", row["what"], "reference"]["ns"]
             shown = f"{other / row['ns']:.1f}"
             shown = shown if other >= 10 * row["ns"] else f"**{shown}**"
@@ -400,6 +469,9 @@ def check(files: dict[Path, str]) -> str | None:
 
 def main() -> None:
     """Write the page and its pictures, or check them."""
+    if "--all" in sys.argv:
+        print(made(everything=True)[PAGE])
+        return
     files = made()
     if "--check" in sys.argv:
         raise SystemExit(check(files))
