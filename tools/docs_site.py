@@ -32,6 +32,16 @@ KEPT_ELSEWHERE = {
     "examples/front/README.md": "examples/front.md",
 }
 
+#: Pages for maintainers that name everything, so that a search would find them first.
+LAST_IN_SEARCH = {
+    "requirements.md",
+    "finding-code.md",
+    "changelog.md",
+    "decisions.md",
+    "dependencies.md",
+    "contributing.md",
+}
+
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
 #: A block of Mermaid, and its source.
@@ -64,6 +74,8 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Rewrite links that leave ``docs/``, and replace drawings by their pictures."""
     here = page.file.src_uri
+    if here in LAST_IN_SEARCH:
+        page.meta.setdefault("search", {"boost": 0.1})
     origin = next((source for source, target in KEPT_ELSEWHERE.items() if target == here), None)
     folder = posixpath.dirname(origin or f"docs/{here}")
     text = _FILE.sub(r'```\1 title="\2"', text)
