@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / "benches" / "peers")]
 
 import performance_plots as plots  # noqa: E402
 import performance_spark  # noqa: E402
+import performance_summary  # noqa: E402
 import sections  # noqa: E402
 import turns  # noqa: E402
 
@@ -168,7 +169,7 @@ def made(everything: bool = False) -> dict[Path, str]:
     lines = [
         "# Performance",
         "",
-        *_summary(peers, connector, rules, wire),
+        *performance_summary.lines(peers, connector, rules, wire),
         "",
         f"Generated from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
         f"`{wire_name}` and `{audit_name}` by "
@@ -203,41 +204,6 @@ def made(everything: bool = False) -> dict[Path, str]:
     lines += _of_the_audit(audit)
     lines += performance_spark.section()
     return {PAGE: "\n".join(lines), **files}
-
-
-def _summary(
-    peers: dict[str, Any], connector: dict[str, Any], rules: dict[str, Any], wire: dict[str, Any]
-) -> list[str]:
-    """Return the figures by which most users choose, each with its record's section below."""
-    lines = ["| | measured |", "|---|---|"]
-    (turned,) = turns.in_turns(peers["rows"])
-    for cells in turned.lines:
-        who, size, order, least = cells[:4]
-        if who == "subtrie, Python" and order != "zipf":
-            lines.append(f"| one lookup from Python, {size} subscriptions, {order} | {least} ns |")
-    medians = connector["medians_us"]
-    lines.append(f"| a request between two services of one process | {medians['in process']} µs |")
-    busy = json.loads((RECORDS / "busy-py311.json").read_text())["in_flight"]
-    rate = busy["Python to Python, 64"]["answered_per_second"]
-    lines.append(f"| requests between two processes over NATS, 64 in flight | {rate:,} a second |")
-    least = next(
-        row["median_ms"]
-        for row in rules["rows"]
-        if (row["sets"], row["question"], row["engine"]) == ("services-1000", "both ways", "native")
-    )
-    lines.append(f"| two sets of 1,000 permissions compared | {least:,.1f} ms |")
-    parsed = next(
-        row["bytes_per_second"]
-        for row in wire["rows"]
-        if (row["measure"], row["what"]) == ("parse", "pub-128")
-    )
-    lines.append(f"| the protocol parsed by the core | {parsed / 1e6:,.0f} MB a second |")
-    here = json.loads(max(RECORDS.glob("audit-here-*.json")).read_text())
-    lines.append(
-        f"| {here['log_mib']:,} MiB of trace log audited in one process | "
-        f"{here['cpu_seconds']} s of CPU time, {here['peak_mib']} MiB |"
-    )
-    return lines
 
 
 def _runs(runs: int) -> str:

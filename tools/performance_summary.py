@@ -1,0 +1,46 @@
+"""The summary of the page of performance: the figures by which most users choose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import turns
+
+RECORDS = Path(__file__).resolve().parent.parent / "benches" / "records"
+
+
+def lines(
+    peers: dict[str, Any], connector: dict[str, Any], rules: dict[str, Any], wire: dict[str, Any]
+) -> list[str]:
+    """Return the figures by which most users choose, each with its record's section below."""
+    found = ["| | measured |", "|---|---|"]
+    (turned,) = turns.in_turns(peers["rows"])
+    for cells in turned.lines:
+        who, size, order, least = cells[:4]
+        if who == "subtrie, Python" and order != "zipf":
+            found.append(f"| one lookup from Python, {size} subscriptions, {order} | {least} ns |")
+    medians = connector["medians_us"]
+    found.append(f"| a request between two services of one process | {medians['in process']} µs |")
+    busy = json.loads((RECORDS / "busy-py311.json").read_text())["in_flight"]
+    rate = busy["Python to Python, 64"]["answered_per_second"]
+    found.append(f"| requests between two processes over NATS, 64 in flight | {rate:,} a second |")
+    least = next(
+        row["median_ms"]
+        for row in rules["rows"]
+        if (row["sets"], row["question"], row["engine"]) == ("services-1000", "both ways", "native")
+    )
+    found.append(f"| two sets of 1,000 permissions compared | {least:,.1f} ms |")
+    parsed = next(
+        row["bytes_per_second"]
+        for row in wire["rows"]
+        if (row["measure"], row["what"]) == ("parse", "pub-128")
+    )
+    found.append(f"| the protocol parsed by the core | {parsed / 1e6:,.0f} MB a second |")
+    here = json.loads(max(RECORDS.glob("audit-here-*.json")).read_text())
+    found.append(
+        f"| {here['log_mib']:,} MiB of trace log audited in one process | "
+        f"{here['cpu_seconds']} s of CPU time, {here['peak_mib']} MiB |"
+    )
+    return found
