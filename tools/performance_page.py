@@ -179,7 +179,9 @@ def made(everything: bool = False) -> dict[Path, str]:
         "",
         f"{peers['processor']}, {peers['cores']} cores, {peers['date']}; {versions}. All programs "
         "read the same files, with subjects of Microbus, and all answers were compared before any "
-        "time was recorded. " + _runs(peers["runs"]) + "Ratios are more reliable than decimals.",
+        "time was recorded. "
+        + (f"Each figure is the best of {peers['runs']} runs. " if peers["runs"] > 1 else "")
+        + "Ratios are more reliable than decimals.",
     ]
     if max(peers["sizes"]) < 1_000_000:
         lines += ["", "This record is a sample: it has fewer than 1,000,000 subscriptions."]
@@ -204,10 +206,6 @@ def made(everything: bool = False) -> dict[Path, str]:
     lines += _of_the_audit(audit)
     lines += performance_spark.section()
     return {PAGE: "\n".join(lines), **files}
-
-
-def _runs(runs: int) -> str:
-    return f"Each figure is the best of {runs} runs. " if runs > 1 else ""
 
 
 def _of_the_connector(record: dict[str, Any]) -> list[str]:
