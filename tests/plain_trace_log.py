@@ -221,7 +221,7 @@ class _Reader:
         )
         time = self._time(prefix.ts, position)
         self.found.counts["operations"] += 1
-        if direction == "in":
+        if direction == "in" and parts["op"] != "MAPPING":
             self._close(conn, position)
         row = {**shared, "time": time, "direction": direction, **parts}
         self._operation(position, row, client, second)
@@ -324,6 +324,9 @@ class _Reader:
             case True, "in", "PUB" | "HPUB":
                 self._receive(self._shown(position, row), [_key(row)])
                 return
+            case True, "in", "MAPPING" if row.get("subject"):
+                self._mapped(position, row)
+                return
             case True, "in", "SUB":
                 known = self._subscriptions.get((conn, sid))
                 if known is None or not known.active:
@@ -349,6 +352,17 @@ class _Reader:
                     if self._open_keys[key]:
                         row |= {"subject": subject, "reply": reply}
         self._shown(position, row)
+
+    def _mapped(self, position: int, row: Row) -> None:
+        """Put a message in place of the one before it: a mapping gave that another subject."""
+        window = self._open.get(row["conn"])
+        if window is None:
+            return
+        _, reply, size = window.keys[0]
+        window.row["direction"] = "local"
+        self._close(row["conn"], position)
+        message = {**row, "op": "PUB", "reply": reply, "size": size}
+        self._receive(self._shown(position, message), [_key(message)])
 
     def _shown(self, position: int, row: Row) -> Row:
         """Add a row whose texts are shown."""
@@ -460,7 +474,8 @@ def _of_client(words: list[str]) -> Row:
         raise _Refused("not an operation")
     op = words[0]
     if op not in _ARITY:
-        return _named(op)
+        mapped = op == "MAPPING" and len(words) == 4 and words[2] == "->"
+        return _named(op) | ({"subject": words[3]} if mapped else {})
     least, most = _ARITY[op]
     if not least <= len(words) <= most:
         raise _Refused("wrong number of arguments")
@@ -495,6 +510,8 @@ def _between(words: list[str], local: bool, leaf: bool) -> tuple[Row, tuple[str,
     names = words[1:-1]
     if row["op"] in ("HMSG", "LMSG") and len(names) > 1 and _DIGITS.match(names[-1]):
         names = names[:-1]  # the size of the headers
+    if row["op"] == "LMSG" and not leaf and len(names) > 1:
+        names = names[1:]  # the cluster of the leaf node that the message comes from
     for at, name in enumerate(names):
         if at and name == "|":
             return row | {"subject": names[at - 1]}, None

@@ -17,7 +17,7 @@ from subtrie.audit import audit as audit_here
 from subtrie.audit._answers.questions import load_code, load_rules
 from subtrie.audit._answers.sums import Sums
 from subtrie.audit._partial.selection import Selection
-from subtrie.audit._tables.answer_sums import microbus_sums
+from subtrie.audit._tables.latency_sums import microbus_sums
 from subtrie.spark import TABLES, Questions, audit
 from synthetic_traffic import write_traffic
 
@@ -96,7 +96,7 @@ def test_the_first_answer_of_each_responder_counts() -> None:
     ]
     table = pa.table({n: [row[at] for row in rows] for at, n in enumerate(names)})
     sums = Sums()
-    microbus_sums(sums, table, lambda token: token.replace("_", "."))
+    microbus_sums(sums, table)
     assert dict(sums["latency"]) == {
         ("microbus", "a.b", request, "c.d"): ({50: 1}, 1),
         ("microbus", "a.b", request, "e.f"): ({0: 1}, 1),

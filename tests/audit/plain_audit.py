@@ -408,13 +408,14 @@ def cross_broker(logs: Sequence[Log]) -> None:
         if not message.client or not message.hops:
             continue
         (key,) = message.keys
-        there, taken = arrived[*key, message.size], {message.log}
+        there, taken, sent = arrived[*key, message.size], {message.log}, len(message.hops)
         for other in list(there):
-            if len(outcomes[id(message)]) < len(message.hops) and other.log not in taken:
+            if len(outcomes[id(message)]) < sent and other.log not in taken:
                 taken.add(other.log)
                 there.remove(other)
                 outcomes[id(message)].append(other.delivered > 0)
-        missing = len(message.hops) - len(outcomes[id(message)])
+                sent += len(other.hops)  # it was sent on
+        missing = sent - len(outcomes[id(message)])
         outcomes[id(message)] += [None] * missing
     for message in (m for each in logs for m in each.messages):
         if message.state == "forwarded":

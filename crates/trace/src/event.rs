@@ -104,6 +104,8 @@ pub struct Outcome {
     pub until: u64,
     /// The kind of the refusal.
     pub refused: Option<Refusal>,
+    /// Whether a mapping put another message in its place, whose row follows.
+    pub mapped: bool,
     /// The deliveries that it took, unless it was refused.
     pub served: Served,
 }

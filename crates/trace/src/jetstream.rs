@@ -57,9 +57,13 @@ pub fn answered(
     }
 }
 
-/// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery.
+/// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery;
+/// `_R_` of a request that another account imports.
 #[must_use]
 pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
+    if reply.starts_with(b"_R_.") {
+        return reply.get(..3);
+    }
     let rest = reply.strip_prefix(b"$JS.ACK.")?;
     let dots: SmallVec<[usize; 12]> = memchr_iter(b'.', rest).collect();
     match dots.len() {

@@ -188,6 +188,19 @@ impl Groups {
             .is_some_and(|rest| rest.starts_with(b" "))
     }
 
+    /// Return the reply subject and the size of the messages of a group.
+    pub fn reply_of(&self, id: GroupId) -> (Vec<u8>, i64) {
+        let Some((size, names)) = self.slots[id].key.split_first_chunk::<SIZE>() else {
+            return Default::default();
+        };
+        // Neither of them has a blank.
+        let reply = names.splitn(2, |byte| *byte == b' ').nth(1);
+        (
+            reply.unwrap_or_default().to_vec(),
+            i64::from_le_bytes(*size),
+        )
+    }
+
     /// Add a line that delivers a message to a client.
     pub fn line(&mut self, key: &[u8], position: u64, subscriber: Subscriber) {
         let Some(id) = self.find(key) else {

@@ -74,7 +74,12 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
         return Err(NOT_AN_OPERATION);
     };
     let Some((least, most)) = arity(op) else {
-        return named(op);
+        // The subject that a mapping gives to the message before it: `MAPPING a -> b`.
+        let subject = match *words {
+            [b"MAPPING", _, b"->", to] => to,
+            _ => b"",
+        };
+        return named(op).map(|found| Operation { subject, ..found });
     };
     if !(least..=most).contains(&words.len()) {
         return Err(WRONG_ARGUMENTS);
@@ -151,6 +156,9 @@ pub fn between_servers<'a>(
     let mut names = &words[1..words.len() - 1];
     if matches!(op, b"HMSG" | b"LMSG") && names.len() > 1 && is_number(names[names.len() - 1]) {
         names = &names[..names.len() - 1]; // the size of the headers
+    }
+    if op == b"LMSG" && !leaf && names.len() > 1 {
+        names = &names[1..]; // the cluster of the leaf node that the message comes from
     }
     // `+ reply queue…` and `| queue…` follow the subject; without them the account may or may not
     // be printed.

@@ -2,6 +2,9 @@
 
 /// The number of processes that are remembered: restarts of a server.
 const REMEMBERED: usize = 1024;
+/// A process whose lines are no more bytes than these, between those of another one, is taken for a
+/// damaged line, once for each process id.
+const STRAY: u64 = 1024;
 
 /// Two processes whose lines alternate, and the position of the line that shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +20,17 @@ pub struct Alternating {
 /// The processes of the lines so far.
 ///
 /// A server that starts again has another process id, and the old one does not come back, except
-/// with a line that says that it started.
+/// with a line that says that it started, or after a stray line in between.
 #[derive(Debug, Default)]
 pub struct Processes {
     /// The digits of the latest one.
     pub latest: Vec<u8>,
+    /// The position of its first line.
+    pub since: u64,
     /// Those before it, which have ended.
     pub ended: Vec<Vec<u8>>,
+    /// Those of stray lines.
+    pub strays: Vec<Vec<u8>>,
     pub alternating: Option<Alternating>,
 }
 
@@ -34,6 +41,17 @@ impl Processes {
             return false;
         }
         let ended = self.ended.iter().position(|each| each == process);
+        let stray = ended.is_some()
+            && position - self.since <= STRAY
+            && self.strays.len() < REMEMBERED
+            && !self.strays.contains(&self.latest);
+        self.since = position;
+        if let (true, Some(at)) = (stray, ended) {
+            let latest = self.ended.remove(at);
+            self.strays
+                .push(std::mem::replace(&mut self.latest, latest));
+            return true;
+        }
         if let Some(at) = ended {
             if !starts && self.alternating.is_none() {
                 let text = |digits: &[u8]| String::from_utf8_lossy(digits).into_owned();
@@ -62,9 +80,9 @@ mod tests {
 
     fn alternate(processes: &str) -> bool {
         let mut found = Processes::default();
-        for (position, process) in (0..).zip(processes.bytes()) {
+        for (line, process) in (0..).zip(processes.bytes()) {
             let starts = process.is_ascii_uppercase();
-            found.see(&[process.to_ascii_lowercase()], position, starts);
+            found.see(&[process.to_ascii_lowercase()], line * 300, starts);
         }
         found.alternating.is_some()
     }
@@ -76,7 +94,13 @@ mod tests {
             assert_eq!(alternate(processes), expected, "{processes}");
         }
         assert!(!alternate("aabbAaa"));
-        assert!(alternate("aba"));
-        assert!(alternate("abcb"));
+        assert!(alternate("abbbba"));
+        assert!(alternate("abcccccb"));
+    }
+
+    #[test]
+    fn a_damaged_line_is_no_other_process() {
+        assert!(!alternate("aaabaaacaaa"));
+        assert!(alternate("aaabaaabaaa"));
     }
 }

@@ -374,7 +374,7 @@ impl Reader {
         let time = time?;
         self.expire(time, position);
         self.counts.operations += u64::from(own);
-        if prefix.direction == Direction::In {
+        if prefix.direction == Direction::In && found.op != b"MAPPING" {
             self.windows.end(prefix.conn_id, position);
         }
         self.operation(position, prefix, time, &found, sink);
@@ -408,6 +408,9 @@ impl Reader {
             (true, Direction::In, b"PUB" | b"HPUB") => {
                 return self.windows.open(&event, None, sink);
             }
+            (true, Direction::In, b"MAPPING") if !found.subject.is_empty() => {
+                return self.windows.mapped(&event, sink);
+            }
             (true, Direction::In, b"SUB") => {
                 self.subscriptions
                     .begin(conn, found.sid, found.queue, position);
@@ -424,10 +427,6 @@ impl Reader {
                 event.queue = queue;
                 event.subscription = known.map(|known| known.start);
                 self.windows.line(&event, queue, conn);
-                if self.range.contains(&position) {
-                    sink.add(&event);
-                }
-                return;
             }
             (false, Direction::In, _) if found.size.is_some() => {
                 return self.windows.open(&event, found.second, sink);

@@ -14,7 +14,7 @@ use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 
 impl Reader {
     /// Return the state before the next line.
@@ -79,9 +79,12 @@ impl Reader {
         to.number(self.parts.position);
         to.bytes(&self.parts.kept);
         to.bytes(&self.processes.latest);
-        to.number(self.processes.ended.len() as u64);
-        for each in &self.processes.ended {
-            to.bytes(each);
+        to.number(self.processes.since);
+        for list in [&self.processes.ended, &self.processes.strays] {
+            to.number(list.len() as u64);
+            for each in list {
+                to.bytes(each);
+            }
         }
         to.0
     }
@@ -142,8 +145,11 @@ impl Reader {
         reader.parts.position = from.number()?;
         reader.parts.kept = from.bytes()?.to_vec();
         reader.processes.latest = from.bytes()?.to_vec();
-        for _ in 0..from.number()? {
-            reader.processes.ended.push(from.bytes()?.to_vec());
+        reader.processes.since = from.number()?;
+        for list in [&mut reader.processes.ended, &mut reader.processes.strays] {
+            for _ in 0..from.number()? {
+                list.push(from.bytes()?.to_vec());
+            }
         }
         from.0.is_empty().then_some(reader)
     }

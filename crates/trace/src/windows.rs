@@ -26,6 +26,8 @@ pub struct Window {
     /// Set when it has ended.
     until: Option<u64>,
     refused: Option<Refusal>,
+    /// Whether a mapping put another message in its place.
+    mapped: bool,
     /// The sum over its match groups, and the number of those that are not yet decided.
     served: Served,
     undecided: usize,
@@ -35,7 +37,7 @@ impl Window {
     pub fn new(start: u64, conn: u32, groups: SmallVec<[GroupId; 2]>) -> Self {
         let undecided = groups.len();
         let served = Served::default();
-        let (limit, until, refused) = (None, None, None);
+        let (limit, until, refused, mapped) = (None, None, None, false);
         Self {
             start,
             conn,
@@ -43,6 +45,7 @@ impl Window {
             limit,
             until,
             refused,
+            mapped,
             served,
             undecided,
         }
@@ -103,6 +106,28 @@ impl Windows {
         if self.range.contains(&start) {
             sink.open(event, id);
         }
+    }
+
+    /// Put the message in place of the one that its connection sent before it: a mapping gave that
+    /// one another subject, and the server goes on with it alone.
+    pub fn mapped(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
+        let conn = event.prefix.map_or(0, |prefix| prefix.conn_id);
+        let Some(id) = self.open_by_conn.remove(&conn) else {
+            return;
+        };
+        let group = self.by_id.get(&id).and_then(|window| window.groups.first());
+        let (reply, size) = group.map_or_else(Default::default, |&at| self.groups.reply_of(at));
+        if let Some(window) = self.by_id.get_mut(&id) {
+            window.mapped = true;
+        }
+        self.close(id, event.position, None);
+        let message = Event {
+            op: b"PUB",
+            reply: &reply,
+            size: Some(size),
+            ..*event
+        };
+        self.open(&message, None, sink);
     }
 
     /// Add an open window.
@@ -256,6 +281,7 @@ impl Windows {
                 let outcome = Outcome {
                     until,
                     refused,
+                    mapped: window.mapped,
                     served,
                 };
                 sink.resolve(id, &outcome);

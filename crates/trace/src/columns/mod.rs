@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use foldhash::fast::RandomState;
 
 use self::builders::{Names, Numbers, Texts, split_off};
-use crate::{Event, Outcome, Refusal, Sink, Who};
+use crate::{Direction, Event, Outcome, Refusal, Sink, Who};
 
 /// The kind of a column's values, and their index among those of that kind.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,7 @@ const DELIVERIES: usize = 5;
 const FORWARDED: usize = 6;
 const SUBSCRIPTION: usize = 7;
 const NUMBERS: usize = 8;
+const DIRECTION: usize = 0;
 const REFUSED: usize = 1;
 const NAMES: usize = 4;
 const TEXTS: usize = 11;
@@ -269,6 +270,9 @@ impl Sink for EventColumns {
             }
         };
         set(UNTIL, outcome.until.cast_signed());
+        if outcome.mapped && wanted.names[DIRECTION] {
+            rows.names[DIRECTION].set(row, Some(Direction::Local.name()));
+        }
         if outcome.refused.is_none() {
             set(DELIVERIES, i64::from(outcome.served.deliveries));
             set(FORWARDED, i64::from(outcome.served.forwarded));

@@ -34,6 +34,8 @@ _BLOCK = 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _FIRST_LINE = re.compile(rb"\[(?P<pid>\d{1,10})\] (?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) ")
+# A part of a rotated log. Names such as `nats.1` may be those of servers.
+_PART = re.compile(r"(?P<log>.*\.log)\.[0-9][^/]*\Z", re.DOTALL)
 # The columns that only this module knows.
 _ADDED = ("server", "file")
 
@@ -94,7 +96,8 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
     """Return the logs of servers, as large as they are now; rotated files of one are together.
 
     Files belong together if they are in one directory, if the name of one is that of the other and
-    a suffix, and if their first lines have times and the same process id.
+    a suffix, or both are one name in ``.log`` with a suffix that begins with a digit, and if their
+    first lines have times and the same process id.
 
     Raises:
         OSError: A file cannot be read.
@@ -115,7 +118,7 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
     groups: list[list[str]] = []
     for path in sorted(first, key=len):
         for group in groups:
-            if path.startswith(f"{group[0]}.") and _same_process(first[group[0]], first[path]):
+            if _rotated(group[0], path) and _same_process(first[group[0]], first[path]):
                 group.append(path)
                 break
         else:
@@ -135,6 +138,13 @@ def match_first_line(line: bytes) -> re.Match[bytes] | None:
     if wrapped is not None:
         line = wrapped.text.encode("utf-8", "surrogateescape")
     return _FIRST_LINE.match(line)
+
+
+def _rotated(one: str, other: str) -> bool:
+    """Whether the names of two files, the shorter one first, are those of one log and its parts."""
+    part, beside = _PART.match(one), _PART.match(other)
+    both = part is not None and beside is not None and part["log"] == beside["log"]
+    return both or other.startswith(f"{one}.")
 
 
 def _same_process(one: bytes, other: bytes) -> bool:

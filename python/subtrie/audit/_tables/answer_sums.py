@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._core import engine
-from ..._core.control_headers import ERROR, REQUEST, RESPONSE
-from ..._core.errors import SubtrieError
 from .._answers.flows import divided
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
@@ -21,8 +18,11 @@ from .._answers.sums import Sums, greatest_known, latency_step, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
+from .latency_sums import microbus_sums
 from .leaf_nodes import LeafNodes
 from .streams import (
+    IMPORTED,
+    OTHER_ACCOUNTS,
     OTHER_SERVERS,
     SERVICES,
     Receiver,
@@ -30,14 +30,15 @@ from .streams import (
     folded,
     of_stream,
     receivers_of,
+    unknown_publisher,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The least status of a response that is an error.
-_FIRST_ERROR = 400
 _ACCEPTED, _TAKEN = 2, 1
+#: In place of server, subject and publisher: no log tells them.
+_UNKNOWN = ("", -1, "")
 _Deliveries = dict[tuple[str, int], dict[tuple[str, str, str | None], int]]
 _Consumed = dict[int, set[str]]
 
@@ -51,7 +52,7 @@ def answer_sums(bucket: Bucket) -> Sums:
         _publish_sums(sums, bucket, classified)
         _flow_sums(sums, bucket, classified)
         _request_sums(sums, bucket, classified)
-    microbus_sums(sums, bucket.table("head"), _host_in)
+    microbus_sums(sums, bucket.table("head"))
     return sums
 
 
@@ -132,7 +133,12 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         sent.add(counts, (first, last), (first_lost, last_lost), others)
         sent.deleted = bucket.receivers.deleted(server, account, stored[at])
     _without_stream(bucket, of, published)
+    asked_for = set(bucket.table("request")["reply"].to_pylist())
     for to, shares in _shares(bucket, of, published, delivered).items():
+        text = of.subjects.texts[to[0]].as_py() or ""
+        if (unknown := shares.pop(_UNKNOWN, 0)) and text not in asked_for:
+            flow = (unknown_publisher(text), folded(to[1]), *to[2:])
+            sums.add("flow", flow, (unknown, unknown, 0, 0, None, None))
         for (server, at, who), share in shares.items():
             pattern, subscriber, queue = to[1:]
             flow = (who, folded(pattern), subscriber, queue)
@@ -168,7 +174,7 @@ def _shares(
 
     Returns:
         By subject and subscription (pattern, subscriber, queue) the number of messages of each
-        server, subject and publisher.
+        server, subject and publisher, and ``_UNKNOWN``.
     """
     weights: dict[tuple[str, int], dict[tuple[str, int, str], int]] = defaultdict(dict)
     for (server, at), publishers in published.items():
@@ -191,6 +197,8 @@ def _shares(
         known = sorted((key, weight) for key, weight in weights[server, at].items() if weight > 0)
         for subscription, count in subscriptions.items():
             shares = found[at, *subscription]
+            if not known:
+                shares[_UNKNOWN] = shares.get(_UNKNOWN, 0) + count
             for (key, _), share in zip(
                 known, divided(count, [weight for _, weight in known]), strict=True
             ):
@@ -326,10 +334,13 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
             lines = found[server, at]
             lines[key] = lines.get(key, 0) + count
             continue
-        stream, _, name = consumer.partition(".")
-        seen[at].add(stream)
-        source, queue = of_stream(stream, name)
-        flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue)
+        if consumer == IMPORTED:
+            flow = (OTHER_ACCOUNTS, folded(key[0]), *key[1:])
+        else:
+            stream, _, name = consumer.partition(".")
+            seen[at].add(stream)
+            source, queue = of_stream(stream, name)
+            flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue)
         sums.add("flow", flow, (count, count, 0, 0, None, None))
     return found, seen
 
@@ -370,7 +381,7 @@ def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             receiver = known[0] if known else bucket.receivers.answered(server, conn)
             responder = None if receiver is None else receiver.subscriber
             if not known:
-                key = (requester, folded(subject), *(receiver or (None, None)))
+                key = (requester, folded(subject), *(receiver or Receiver(OTHER_ACCOUNTS)))
                 sums.add("stored", key, (1,))
         took = None
         if answered is not None and asked is not None:
@@ -392,55 +403,9 @@ def _first_deliveries(
     return found
 
 
-def microbus_sums(sums: Sums, sent: pa.Table, host_of: Callable[[str], str]) -> None:
-    """Add the latency of Microbus requests, to the first response of each responder.
-
-    A response belongs to a request by its message id and the host of the requester. Of a message in
-    fragments the first one counts. A multicast has a row for each responder.
-
-    Args:
-        sums: Receives it.
-        sent: Rows of the kind ``head``: ``time, subject, message_id, op_code, status``.
-        host_of: Returns the host in a token.
-    """
-    asked: dict[tuple[str, str], tuple[int, str]] = {}
-    answers: dict[tuple[str, str], dict[str, tuple[int, str, int]]] = defaultdict(dict)
-    names = ("time", "subject", "message_id", "op_code", "status")
-    for time, subject, message, op, status in zip(*columns_of(sent, *names), strict=True):
-        tokens = subject.split(".")
-        if len(tokens) < 5 or time is None:  # without a time there is no latency
-            continue
-        if tokens[1] in ("safe", "danger") and op == REQUEST:
-            key, first = (tokens[3], message), (time, subject)
-            asked[key] = min(asked.get(key, first), first)
-        elif tokens[1] == "reply" and op in (RESPONSE, ERROR):
-            found = answers[tokens[4], message]
-            # Null is before every status.
-            answer = (time, op, -1 if status is None else status)
-            found[tokens[3]] = min(found.get(tokens[3], answer), answer)
-    for (requester, number), (time, subject) in asked.items():
-        host = host_of(requester)
-        found = answers.get((requester, number), {})
-        for responder, (answered, code, status) in found.items():
-            failed = int(code == ERROR or status >= _FIRST_ERROR)
-            # Clocks of two servers may differ by more than a request takes.
-            took = latency_step(max(answered - time, 0))
-            of_both = ("microbus", host, folded(subject), host_of(responder))
-            sums.add("latency", of_both, ({took: 1}, failed))
-        if not found:
-            sums.add("latency", ("microbus", host, folded(subject), None), ({None: 1}, 0))
-
-
 def _refusal_sums(sums: Sums, refused: pa.Table) -> None:
     """Add the subscriptions that a server refused."""
     names = ("reason", "identity", "subject", "queue", "day", "window", "count", "last")
     for reason, *key, count, last in zip(*columns_of(refused, *names), strict=True):
         if reason == "subscribe":
             sums.add("refusal", tuple(key), (count, last))
-
-
-def _host_in(token: str) -> str:
-    try:
-        return str(engine.unflatten_host(token))
-    except SubtrieError:
-        return token

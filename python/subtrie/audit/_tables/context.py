@@ -189,6 +189,8 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
     ended = ~(sub | closed | started | refused) & _mask(pc.is_null(read["size"]))
     dropped = _mask(pc.equal(op, "DELSUB")) & _mask(pc.equal(direction, "local"))
     ended &= (inside | dropped) & ~(leaf | linked)
+    # Of the subscriptions of a leaf node that a route tells, nothing but the name is read.
+    leaf &= _mask(pc.is_valid(read["subject"]))
     accepted = ((sub & client) | leaf) & inside
 
     # Only these are about one subscription id; at most one subscription to an id is open until the

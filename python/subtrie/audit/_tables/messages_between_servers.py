@@ -3,7 +3,8 @@
 Of one subject, reply and size, each message that left a server is paired with as many messages
 that arrived at others, at most one at each: the earliest that are left. Both are taken by their
 times, as each server has a log of its own; clocks that differ by more than the time between two
-such messages can exchange them. A message that no client of its server received is *undelivered*
+such messages can exchange them. A copy that its server sent on, as to the cluster what came from
+a leaf node, is followed likewise. A message that no client of its server received is *undelivered*
 if all its copies arrived in given logs and no client there received one; if one did, it was
 delivered.
 """
@@ -74,10 +75,14 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
             for server, waiting in arrived.get(_group(row), {}).items()
             if server != row["server"] and waiting
         ]
-        earliest = sorted(elsewhere, key=lambda waiting: _order(waiting[0]))[: row["forwarded"]]
-        arrived_at = [waiting.popleft() for waiting in earliest]
+        sent = row["forwarded"]
+        arrived_at: list[dict[str, Any]] = []
+        for waiting in sorted(elsewhere, key=lambda waiting: _order(waiting[0])):
+            if len(arrived_at) < sent:
+                arrived_at.append(waiting.popleft())
+                sent += arrived_at[-1]["forwarded"] or 0
         copies = [copy["taken"] > 0 for copy in arrived_at]
-        complete = len(copies) == row["forwarded"]
+        complete = len(copies) == sent
         about = row["server"], row["identity"] or row["conn"], row["subject"]
         crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"] > 0)
         crossed[Crossing(*about, row["server"])] += any(copies) and not row["taken"]

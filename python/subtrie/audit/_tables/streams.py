@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 JETSTREAM, SERVER, SERVICES = "JetStream", "server", "services"
 #: Routes, gateways and leaf nodes: what was sent to them, and to no client of the server.
 OTHER_SERVERS = "other servers"
+#: Programs of another account, which imports or exports the subject.
+OTHER_ACCOUNTS = "other accounts"
+#: The publisher of a message that a client received and no log tells: a program of another account
+#: or server, or a stream that publishes again what it stores.
+NOT_IN_THE_LOG = "not in the log"
+#: The mark of a request from another account, in place of a consumer.
+IMPORTED = "_R_"
 #: The subjects whose folded texts are kept.
 _FOLDED = 65_536
 _OF_THE_SERVER = {"$SYS": SERVER, "$SRV": SERVICES, "$JSC": JETSTREAM}
@@ -116,12 +123,16 @@ def of_stream(stream: str, consumer: str | None = None) -> Receiver:
 @lru_cache(_FOLDED)
 def folded(subject: str) -> str:
     """Return a subject with a wildcard in place of each token that varies."""
+    if subject.startswith("_R_."):  # made for one request
+        return "_R_.>"
     use = jetstream_use(subject) if subject.startswith("$") else None
     return fold(subject) if use is None else fold(use.folded())
 
 
 def owner_of(subject: str) -> Receiver | None:
     """Return the receiver of a subject of the server's own; None for one of clients."""
+    if subject.startswith("_R_."):
+        return Receiver(OTHER_ACCOUNTS)
     if not subject.startswith("$"):
         return None
     use = jetstream_use(subject)
@@ -129,6 +140,12 @@ def owner_of(subject: str) -> Receiver | None:
         first = subject.partition(".")[0]
         return Receiver(JETSTREAM) if first == "$JS" else _server(first)
     return _of_use(use)
+
+
+def unknown_publisher(subject: str) -> str:
+    """Return the publisher of a message that clients received and no log tells."""
+    owner = owner_of(subject)
+    return NOT_IN_THE_LOG if owner is None else owner.subscriber
 
 
 def _server(first: str) -> Receiver | None:
@@ -189,9 +206,14 @@ class Receivers:
         return max(ends) if ends and len(ends) == len(found) else None
 
     def answered(self, server: str, conn: str) -> Receiver | None:
-        """Return the streams that stored messages of a connection, as its answers say."""
-        streams = self._known.acknowledged.get((server, conn))
-        return None if streams is None else of_stream(" or ".join(streams))
+        """Return the streams that stored messages of a connection, as its answers say.
+
+        Those whose patterns are known would have matched.
+        """
+        known = {each.stream for each in self._known.patterns}
+        told = self._known.acknowledged.get((server, conn), ())
+        streams = [stream for stream in told if stream not in known]
+        return of_stream(" or ".join(streams)) if streams else None
 
 
 def receivers_of(

@@ -1,0 +1,202 @@
+"""The tables of an audit as the programs of ``clustered_system.py`` counted them.
+
+Each function returns the rows of one table that follow from the truth, and ``seen`` the same
+columns of what an audit found. What programs of an account did in another one is known to the
+programs; a log names ``other accounts`` there, and so do these rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from clustered_system import Receiver, Sent, Truth
+
+from subtrie.audit import Run
+
+Rows = Counter[tuple[Any, ...]]
+OTHERS, UNKNOWN = "other accounts", "not in the log"
+#: Of the accounts, the one that the leaf node takes part in is ``SHOP``.
+_SAME = {"$G": "SHOP"}
+
+
+def mapped(subject: str) -> str:
+    """Return the subject that the servers go on with."""
+    return subject.replace("old.", "orders.") if subject.startswith("old.") else subject
+
+
+def folded(subject: str) -> str:
+    """Return a subject with a star in place of what varies."""
+    if subject.startswith("_INBOX"):
+        return "_INBOX.*.*"
+    if subject.startswith("_R_."):
+        return "_R_.>"
+    return ".".join("*" if token.isdigit() else token for token in subject.split("."))
+
+
+def _crosses(sent: Sent, receiver: Receiver) -> bool:
+    return _SAME.get(sent.account, sent.account) != _SAME.get(receiver.account, receiver.account)
+
+
+def flows(truth: Truth) -> Rows:
+    """Return the messages of each flow and what became of them."""
+    found: Rows = Counter()
+    refused = {subject for _, _, verb, subject in truth.refused if verb == "publish"}
+    for number, sent in truth.sent.items():
+        if sent.subject in refused:
+            continue
+        subject = folded(mapped(sent.subject))
+        stream = truth.stored.get(number)
+        receivers = truth.received.get(number, [])
+        if stream is not None:
+            found[sent.who, subject, f"stream {stream}", None, "delivered"] += 1
+        elif not receivers:
+            found[sent.who, subject, None, None, "undelivered"] += 1
+        for each in receivers:
+            pattern = folded(each.pattern)
+            if each.pattern.startswith("consumer "):
+                found[f"stream {stream}", subject, each.who, each.pattern, "delivered"] += 1
+            elif not _crosses(sent, each):
+                found[sent.who, pattern, each.who, each.queue, "delivered"] += 1
+            elif each.pattern == "_INBOX":
+                found[sent.who, subject, OTHERS, None, "delivered"] += 1
+            else:
+                source = OTHERS if each.queue else UNKNOWN
+                found[source, pattern, each.who, each.queue, "delivered"] += 1
+                if each.queue:  # an imported service
+                    found[sent.who, subject, OTHERS, None, "delivered"] += 1
+    return found
+
+
+def seen_flows(run: Run) -> Rows:
+    """Return the same of an audit, without what clients ask of JetStream and acknowledge."""
+    found: Rows = Counter()
+    for row in run.rows("flows"):
+        if str(row["pattern"]).startswith(("$JS.", "$SYS.")):
+            continue
+        key = (row["publisher"], row["pattern"], row["subscriber"], row["queue"])
+        for name in ("delivered", "undelivered"):
+            if row[name]:
+                found[(*key, name)] += row[name]
+    return found
+
+
+def refused(truth: Truth) -> Rows:
+    """Return the refused operations of each program."""
+    found: Rows = Counter()
+    for (account, who, verb, subject), count in truth.refused.items():
+        kind = "publish" if verb == "publish" else "subscribe"
+        found[account, who, subject, kind] += count
+    return found
+
+
+def seen_refused(run: Run) -> Rows:
+    """Return the same of an audit."""
+    return _counted(run.rows("refused"), lambda row: (
+        row["account"], row["who"], row["subject"], row["kind"],
+    ))  # fmt: skip
+
+
+def logins(truth: Truth) -> Rows:
+    """Return the logins of each user, and what became of them."""
+    found: Rows = Counter({("edge", "accepted"): 1})
+    for (_, user, outcome), count in truth.logins.items():
+        found[user or "till", outcome] += count
+    return found
+
+
+def seen_logins(run: Run) -> Rows:
+    """Return the same of an audit."""
+    return _counted(run.rows("logins"), lambda row: (row["who"], row["outcome"]))
+
+
+def published(truth: Truth) -> Rows:
+    """Return the accepted messages of each subject, apart from those of JetStream's clients."""
+    found: Rows = Counter()
+    barred = {subject for _, _, verb, subject in truth.refused if verb == "publish"}
+    for sent in truth.sent.values():
+        if sent.subject not in barred and not sent.subject.startswith(("_INBOX", "_R_")):
+            found[(mapped(sent.subject),)] += 1
+    return found
+
+
+def seen_published(run: Run) -> Rows:
+    """Return the same of an audit."""
+    rows = (row for row in run.rows("other_traffic")
+            if not row["subject"].startswith(("_INBOX", "_R_", "$JS", "$SYS")))  # fmt: skip
+    return _counted(rows, lambda row: (row["subject"],))
+
+
+def subscriptions(truth: Truth) -> Rows:
+    """Return the subscriptions of each program, apart from those of answers."""
+    return Counter((each.who, each.pattern, each.queue) for each in truth.subscriptions)
+
+
+def seen_subscriptions(run: Run) -> Rows:
+    """Return the same of an audit, without those of leaf nodes."""
+    return Counter(
+        (row["identity"], row["pattern"], row["queue"])
+        for row in run.rows("subscriptions")
+        if not row["pattern"].startswith(("_INBOX", "_R_")) and "/leaf:" not in row["conn"]
+    )
+
+
+def requests(truth: Truth) -> Rows:
+    """Return the answered and unanswered requests of each program."""
+    found: Rows = Counter()
+    for (_, who, subject), times in truth.asked.items():
+        for time in times:
+            found[who, subject, "answered" if time is not None else "unanswered"] += 1
+    return found
+
+
+def seen_requests(run: Run) -> Rows:
+    """Return the same of an audit, without requests to JetStream and streams."""
+    found: Rows = Counter()
+    for row in run.rows("latency"):
+        machine = str(row["responder"]).startswith(("stream", "JetStream", "server"))
+        if machine or row["subject"].startswith("$"):
+            continue
+        found[row["requester"], row["subject"], "answered"] += row["count"]
+        found[row["requester"], row["subject"], "unanswered"] += row["unanswered"]
+    return +found
+
+
+def _counted(
+    rows: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], tuple[Any, ...]]
+) -> Rows:
+    found: Rows = Counter()
+    for row in rows:
+        found[key(row)] += row["count"]
+    return found
+
+
+#: The truth and the audit of each table.
+TABLES: dict[str, tuple[Callable[[Truth], Rows], Callable[[Run], Rows]]] = {
+    "flows": (flows, seen_flows),
+    "refused": (refused, seen_refused),
+    "logins": (logins, seen_logins),
+    "other_traffic": (published, seen_published),
+    "subscriptions": (subscriptions, seen_subscriptions),
+    "latency": (requests, seen_requests),
+}
+
+
+def too_slow(truth: Truth, run: Run) -> list[str]:
+    """Return the requests that the audit says took longer than their program waited."""
+    found = []
+    waited: dict[tuple[str, str], list[float]] = {}
+    for (_, who, subject), times in truth.asked.items():
+        known = [time for time in times if time is not None]
+        waited.setdefault((who, subject), []).extend(known)
+    for row in run.rows("latency"):
+        times = sorted(waited.get((row["requester"], row["subject"]), ()))
+        if times and row["count"] == len(times):
+            for percent in (50, 99):
+                most = times[-(-len(times) * percent // 100) - 1] * 1e6
+                if row[f"p{percent}"] > most:
+                    found.append(
+                        f"{row['subject']} {percent} %: {row[f'p{percent}']} µs, {most} µs"
+                    )
+    return found
