@@ -123,10 +123,10 @@ bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
 	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 
-bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=1000,6000 BASELINE=dir)
+bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=1000,6000 BASELINE=dir ROUNDS=2)
 	@tools/bootstrap bench
 	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record) \
-	    $(if $(BASELINE),--baseline $(BASELINE))
+	    $(if $(BASELINE),--baseline $(BASELINE)) $(if $(ROUNDS),--rounds $(ROUNDS))
 	@$(PYTHON) tools/performance_page.py
 
 flows: ## ask a broker 10,000 questions about accounts with exports, imports and mappings (SEED=1)

@@ -1,11 +1,11 @@
 """Run all indexes on the same files and print one table.
 
     python benches/peers [--sizes 1000,6000] [--only core,gsl,python,turns] [--repeat 3]
-                         [--baseline DIR] [--record]
+                         [--baseline DIR] [--rounds 2] [--record]
 
 The figures that are compared with a target are measured first, all programs in turn, round by round
 (``interleaved.py``); ``--baseline`` adds another build of this package, in the folder of a
-repository, to them. Then all programs measure one size before the next one starts. Answers are
+repository, to them, and ``--rounds`` bounds their rounds, for a try. Then all programs measure one size before the next one starts. Answers are
 compared before any time is shown: if they differ, the exit code is 1 and nothing is recorded.
 Without Go, the table has a note instead. ``--record`` writes a dated record to
 ``benches/records/``: about 15 minutes; of ``--only turns``, one that has only those rows.
@@ -62,6 +62,7 @@ def main() -> int:
     options.add_argument("--sizes", default=SIZES)
     options.add_argument("--only", default="core,gsl,python,turns")
     options.add_argument("--baseline", type=Path, help="the repository of another build")
+    options.add_argument("--rounds", type=int, help="the most rounds of programs in turn")
     options.add_argument("--record", action="store_true", help="write a dated record")
     options.add_argument(
         "--repeat", type=int, default=1, help="number of runs, of which the best figures are kept"
@@ -83,7 +84,7 @@ def main() -> int:
             passing(f"{size:,} subscriptions: writing the files")
             programs.write_files(size)
         try:
-            runs += interleaved.Interleaved(core, gsl, old, old_core).rows(say)
+            runs += interleaved.Interleaved(core, gsl, old, old_core, given.rounds).rows(say)
         except programs.Missing as missing:
             print(missing, file=sys.stderr)
             return 1

@@ -106,9 +106,14 @@ class Interleaved:
         gsl: Path | None,
         baseline: Path | None,
         baseline_core: Path | None = None,
+        most_rounds: int | None = None,
     ) -> None:
         self._paths = core, gsl, baseline_core
         self._baseline = baseline
+        self._most_rounds = most_rounds
+
+    def _least(self, asks: dict[str, Ask], rounds: int) -> dict[str, float]:
+        return least(asks, min(rounds, self._most_rounds or rounds))
 
     def rows(self, say: Say) -> Iterator[Row]:
         """Yield all rows; answers are compared by those of the measures ``lookup``."""
@@ -173,7 +178,7 @@ class Interleaved:
         asks[IMAGE_OF] = lambda: self.here.ask("lookup", **where, of="image")
         asks[SPLIT] = lambda: self.here.ask("split", **where)
         asks[EMPTY] = lambda: self.here.ask("empty", **where)
-        for who, found in least(asks, LOOKUPS).items():
+        for who, found in self._least(asks, LOOKUPS).items():
             row = {"who": who, "measure": "turns", **where, "least_ns": round(found, 1)}
             yield row | told.get(who, {})
 
@@ -192,7 +197,7 @@ class Interleaved:
         for who in (CORE, BASELINE_CORE):
             if who in natives:
                 asks[who] = lambda who=who: natives[who].ask("batch", size, order)
-        for who, found in least(asks, BATCHES).items():
+        for who, found in self._least(asks, BATCHES).items():
             yield {
                 "who": who, "measure": "turns batch", **where, "threads": 1,
                 "per_second": round(1e9 / found),
@@ -208,7 +213,7 @@ class Interleaved:
         asks: dict[str, Ask] = {PYTHON: lambda: self.here.ask("lookup", **where)}
         for who, most in CACHES.items():
             asks[who] = lambda most=most: self.here.ask("cache", **where, most=most)
-        for who, found in least(asks, LOOKUPS).items():
+        for who, found in self._least(asks, LOOKUPS).items():
             row = {"who": who, "measure": "turns", **where, "least_ns": round(found, 1)}
             yield row | grown.get(who, {})
 
@@ -219,7 +224,7 @@ class Interleaved:
                 asks[f"{who}|{form}"] = lambda program=program, form=form: program.ask(
                     "load", size=size, form=form
                 )
-        for name, found in least(asks, LOADS).items():
+        for name, found in self._least(asks, LOADS).items():
             who, form = name.split("|")
             yield {
                 "who": who, "measure": "turns load", "size": size, "form": form,
@@ -228,7 +233,7 @@ class Interleaved:
 
     def _codec(self, builds: dict[str, Program]) -> Iterator[Row]:
         found: dict[tuple[str, str], float] = {}
-        for number in range(CODEC):
+        for number in range(min(CODEC, self._most_rounds or CODEC)):
             for who, program in builds.items():
                 for case in CODECS:
                     took = program.ask("codec", case=case, number=number)
@@ -249,7 +254,7 @@ class Interleaved:
                     )
                     for who, program in builds.items()
                 }
-                for who, took in least(asks, LOADS).items():
+                for who, took in self._least(asks, LOADS).items():
                     yield {
                         "who": who, "measure": "turns shared", "size": count, "form": form,
                         "least_ns": round(took, 1),
@@ -268,7 +273,7 @@ class Interleaved:
             for form in ("verified", "unverified")
         }
         asks["verified, memory map"] = lambda: here.ask("mapped", size=IMAGE)
-        for form, took in least(asks, OPENED).items():
+        for form, took in self._least(asks, OPENED).items():
             yield row(PYTHON, IMAGE, form, took)
         here.ask("forget")
         size = max(SIZES)
@@ -277,7 +282,7 @@ class Interleaved:
             f"first {form}": lambda form=form: here.ask("opened", size=size, then=form)
             for form in first
         }
-        for form, took in least(asks, LOADS).items():
+        for form, took in self._least(asks, LOADS).items():
             yield row(PYTHON, size, form, took)
         here.ask("forget")
         if BASELINE in builds:

@@ -164,11 +164,14 @@ def test_what_was_measured_in_turn_is_compared_with_its_targets(load):
         in_turn(names.SPLIT, 99),
         in_turn(names.EMPTY, 20),
         in_turn("subtrie core", 50, entries=4.01),
+        in_turn("subtrie, Python", 100, order="zipf"),
+        in_turn("gsl (Go)", 350, order="zipf"),
+        in_turn(names.SPLIT, 99, order="zipf"),
     ]
     seen = {one.what: one for one in load("figures").figures(rows) if one.seen is not None}
     assert {what: one.reached for what, one in seen.items()} == {
-        "fresh match from Python, 6,000: times faster than gsl in Go": True,
-        'fresh match from Python, 6,000: times faster than subject.split(".")': False,
+        "fresh match from Python, 6,000, Zipf: times faster than gsl in Go": True,
+        'fresh match from Python, 6,000, Zipf: times faster than subject.split(".")': False,
         "entries that a lookup examines, 6,000, uniform": False,
         "core against gsl, 6,000, uniform: its time divided by subtrie's": True,
     }
