@@ -73,6 +73,15 @@ fn as_index<'py>(number: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         .call1((number,))
 }
 
+/// An integer that is not below `least`; `refused` is the text of the error.
+fn number(value: &Bound<'_, PyAny>, least: usize, refused: &'static str) -> PyResult<usize> {
+    let number = as_index(value)?;
+    if number.lt(least)? {
+        return Err(PyValueError::new_err(refused));
+    }
+    Ok(number.extract().unwrap_or(usize::MAX))
+}
+
 /// The argument `limit`: an integer that is not negative.
 #[derive(Clone, Copy)]
 pub struct Limit(pub usize);
@@ -81,11 +90,7 @@ impl<'py> FromPyObject<'_, 'py> for Limit {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let number = as_index(&value)?;
-        if number.lt(0)? {
-            return Err(PyValueError::new_err("limit must not be negative"));
-        }
-        Ok(Self(number.extract().unwrap_or(usize::MAX)))
+        number(&value, 0, "limit must not be negative").map(Self)
     }
 }
 
@@ -97,11 +102,7 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let number = as_index(&value)?;
-        if number.lt(1)? {
-            return Err(PyValueError::new_err("threads must be at least 1"));
-        }
-        Ok(Self(number.extract().unwrap_or(usize::MAX)))
+        number(&value, 1, "threads must be at least 1").map(Self)
     }
 }
 

@@ -2,65 +2,41 @@
 
 use pyo3::prelude::*;
 
-use super::args::{bound, dialect, text};
+use super::args::{self, bound};
 use super::errors::{ErrorClass, exception};
 use subtrie::grammar::{self, Form};
 
-fn check(
-    value: &Bound<'_, PyAny>,
-    class: ErrorClass,
-    form: Form,
-    name: &str,
-    max_tokens: Option<&Bound<'_, PyAny>>,
-    max_length: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let dialect = dialect(name)?;
-    let overrides = (
-        bound("max_tokens", max_tokens)?,
-        bound("max_length", max_length)?,
-    );
-    let bounds = dialect.bounds_with(overrides);
-    let text = text(value, "text", class)?;
-    grammar::check(text, form, dialect, bounds)
-        .map_err(|error| exception(value.py(), &error, class, text))
+/// Define a function that raises an exception unless the text is valid.
+macro_rules! checker {
+    ($(#[$doc:meta])* $name:ident, $form:ident) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (text, dialect="strict", max_tokens=None, max_length=None))]
+        pub fn $name(
+            text: &Bound<'_, PyAny>,
+            dialect: &str,
+            max_tokens: Option<&Bound<'_, PyAny>>,
+            max_length: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<()> {
+            let dialect = args::dialect(dialect)?;
+            let overrides = (
+                bound("max_tokens", max_tokens)?,
+                bound("max_length", max_length)?,
+            );
+            let valid = args::text(text, "text", ErrorClass::$form)?;
+            grammar::check(valid, Form::$form, dialect, dialect.bounds_with(overrides))
+                .map_err(|error| exception(text.py(), &error, ErrorClass::$form, valid))
+        }
+    };
 }
 
-/// Raise `SubjectError` unless the text is a subject of the dialect.
-#[pyfunction]
-#[pyo3(signature = (text, dialect="strict", max_tokens=None, max_length=None))]
-pub fn check_subject(
-    text: &Bound<'_, PyAny>,
-    dialect: &str,
-    max_tokens: Option<&Bound<'_, PyAny>>,
-    max_length: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    check(
-        text,
-        ErrorClass::Subject,
-        Form::Subject,
-        dialect,
-        max_tokens,
-        max_length,
-    )
+checker! {
+    /// Raise `SubjectError` unless the text is a subject of the dialect.
+    check_subject, Subject
 }
-
-/// Raise `PatternError` unless the text is a pattern of the dialect.
-#[pyfunction]
-#[pyo3(signature = (text, dialect="strict", max_tokens=None, max_length=None))]
-pub fn check_pattern(
-    text: &Bound<'_, PyAny>,
-    dialect: &str,
-    max_tokens: Option<&Bound<'_, PyAny>>,
-    max_length: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    check(
-        text,
-        ErrorClass::Pattern,
-        Form::Pattern,
-        dialect,
-        max_tokens,
-        max_length,
-    )
+checker! {
+    /// Raise `PatternError` unless the text is a pattern of the dialect.
+    check_pattern, Pattern
 }
 
 /// Return whether the pattern matches the subject. Both must have been validated.

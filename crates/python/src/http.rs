@@ -45,11 +45,7 @@ pub fn read_http_response<'py>(
 fn headers_dict<'py>(py: Python<'py>, headers: &[Header<'_>]) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     for header in headers {
-        let name = if is_canonical(header.name) {
-            PyString::new(py, header.name)
-        } else {
-            PyString::new(py, &http::canonical_name(header.name))
-        };
+        let name = PyString::new(py, &http::canonical_name(header.name));
         let value = if let Ok(value) = std::str::from_utf8(header.value) {
             PyString::new(py, value)
         } else {
@@ -63,20 +59,6 @@ fn headers_dict<'py>(py: Python<'py>, headers: &[Header<'_>]) -> PyResult<Bound<
         }
     }
     Ok(found)
-}
-
-/// Whether the name is in canonical form.
-fn is_canonical(name: &str) -> bool {
-    let mut begins = true;
-    name.bytes().all(|byte| {
-        let canonical = if begins {
-            !byte.is_ascii_lowercase()
-        } else {
-            !byte.is_ascii_uppercase()
-        };
-        begins = byte == b'-';
-        canonical
-    })
 }
 
 /// Return the bytes of a request.

@@ -1,7 +1,7 @@
 //! Bindings of `permissions`: comparison of sets of rules, each a list of validated texts.
 
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::PyString;
 
 use super::args::Texts;
 use super::errors::{ErrorClass, refusal};
@@ -16,17 +16,6 @@ fn witness_parts(witness: Option<Witness>) -> WitnessParts {
 
 fn borrowed(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
-}
-
-/// Build the exception for a comparison that exceeds the maximum work.
-fn to_exception(rules: &Bound<'_, PyAny>, _: TooMuchWork) -> PyErr {
-    refusal(
-        rules,
-        ErrorClass::Permissions,
-        TooMuchWork::KIND.code(),
-        None,
-        None,
-    )
 }
 
 /// The texts of two sets of rules.
@@ -61,41 +50,42 @@ impl TwoSets {
             };
             compare(left, right, self.max_tokens)
         });
-        result.map_err(|error| {
-            let rules = pyo3::types::PyString::new(py, "the comparison").into_any();
-            to_exception(&rules, error)
+        result.map_err(|TooMuchWork| {
+            let rules = PyString::new(py, "the comparison").into_any();
+            let code = TooMuchWork::KIND.code();
+            refusal(&rules, ErrorClass::Permissions, code, None, None)
         })
     }
 }
 
-/// Return the shortest subject, with its queue, that is in the first set and not in the second.
-#[pyfunction]
-#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
-pub fn rules_witness(
-    py: Python<'_>,
-    allow: Texts,
-    deny: Texts,
-    other_allow: Texts,
-    other_deny: Texts,
-    max_tokens: Option<usize>,
-) -> PyResult<WitnessParts> {
-    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
-    sets.compare(py, permissions::witness).map(witness_parts)
+/// Define a function that compares two sets of rules.
+macro_rules! of_two_sets {
+    ($(#[$doc:meta])* $name:ident -> $result:ty, $compare:path, $parts:expr) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
+        #[allow(clippy::type_complexity)] // the signature of the stub
+        pub fn $name(
+            py: Python<'_>,
+            allow: Texts,
+            deny: Texts,
+            other_allow: Texts,
+            other_deny: Texts,
+            max_tokens: Option<usize>,
+        ) -> PyResult<$result> {
+            let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
+            sets.compare(py, $compare).map($parts)
+        }
+    };
 }
 
-/// Return the shortest subject, with its queue, that is in both sets.
-#[pyfunction]
-#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
-pub fn rules_overlap(
-    py: Python<'_>,
-    allow: Texts,
-    deny: Texts,
-    other_allow: Texts,
-    other_deny: Texts,
-    max_tokens: Option<usize>,
-) -> PyResult<WitnessParts> {
-    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
-    sets.compare(py, permissions::overlap).map(witness_parts)
+of_two_sets! {
+    /// Return the shortest subject, with its queue, that is in the first set and not in the second.
+    rules_witness -> WitnessParts, permissions::witness, witness_parts
+}
+of_two_sets! {
+    /// Return the shortest subject, with its queue, that is in both sets.
+    rules_overlap -> WitnessParts, permissions::overlap, witness_parts
 }
 
 /// The claims of a proof: of allow rules, and of deny rules.
@@ -104,42 +94,19 @@ type Claims = (
     Vec<(String, String, Vec<String>)>,
 );
 
-/// Prove that the first set lies inside the second; None if it does not.
-#[pyfunction]
-#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
-pub fn rules_proof(
-    py: Python<'_>,
-    allow: Texts,
-    deny: Texts,
-    other_allow: Texts,
-    other_deny: Texts,
-    max_tokens: Option<usize>,
-) -> PyResult<Option<Claims>> {
-    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
-    let proof = sets.compare(py, permissions::proof)?;
-    Ok(proof.map(|proof| (proof.allow_claims, proof.deny_claims)))
+of_two_sets! {
+    /// Prove that the first set lies inside the second; None if it does not.
+    rules_proof -> Option<Claims>,
+    permissions::proof,
+    |proof| proof.map(|proof| (proof.allow_claims, proof.deny_claims))
 }
-
-/// Return what is in the first set and not in the second: rule, exceptions, subject, queue.
-#[pyfunction]
-#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
-#[allow(clippy::type_complexity)] // the signature of the stub
-pub fn rules_difference(
-    py: Python<'_>,
-    allow: Texts,
-    deny: Texts,
-    other_allow: Texts,
-    other_deny: Texts,
-    max_tokens: Option<usize>,
-) -> PyResult<Vec<(String, Vec<String>, String, Option<String>)>> {
-    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
-    let grants = sets.compare(py, permissions::difference)?;
-    Ok((grants.into_iter())
-        .map(|grant| {
-            let Witness { subject, queue } = grant.witness;
-            (grant.rule, grant.unless, subject, queue)
-        })
-        .collect())
+of_two_sets! {
+    /// Return what is in the first set and not in the second: rule, exceptions, subject, queue.
+    rules_difference -> Vec<(String, Vec<String>, String, Option<String>)>,
+    permissions::difference,
+    |grants| (grants.into_iter())
+        .map(|grant| (grant.rule, grant.unless, grant.witness.subject, grant.witness.queue))
+        .collect()
 }
 
 /// Return the smallest equal set: allow and deny rules.

@@ -25,25 +25,38 @@ macro_rules! text {
     };
 }
 
-/// Encode the subject of a request.
-#[pyfunction]
-#[pyo3(
-    signature = (*, plane, port, source, host, method, path, slot=OptionalArg::default()),
-    text_signature = "(*, plane, port, source, host, method, path, slot='')"
-)]
-#[expect(clippy::too_many_arguments, reason = "the parts of an address")]
-pub fn encode_request<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    port: &Any<'py>,
-    source: &Any<'py>,
-    host: &Any<'py>,
-    method: &Any<'py>,
-    path: &Any<'py>,
-    slot: OptionalArg<'py>,
-) -> PyResult<Any<'py>> {
-    let slot = &or_empty(py, slot);
-    let parts = RequestParts {
+/// Define a function that encodes its arguments to a `Subject` or a `Pattern`; `order` is that in which
+/// they are validated.
+macro_rules! encoder {
+    ($(#[$doc:meta])* $name:ident($($argument:ident),+ $(; $slot:ident, $signature:tt)?) -> $form:ident,
+     order ($($named:ident),+), $encode:expr) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(
+            signature = (*, $($argument,)+ $($slot=OptionalArg::default())?),
+            $(text_signature = $signature)?
+        )]
+        #[allow(clippy::too_many_arguments)] // the parts of an address
+        pub fn $name<'py>(
+            py: Python<'py>,
+            $($argument: &Any<'py>,)+
+            $($slot: OptionalArg<'py>)?
+        ) -> PyResult<Any<'py>> {
+            $(let $slot = &or_empty(py, $slot);)?
+            let encoded = $encode.map_err(|error| address_error(&error, named!($($named),+)))?;
+            new_text(py, &encoded, Form::$form)
+        }
+    };
+}
+
+encoder! {
+    /// Encode the subject of a request.
+    encode_request(
+        plane, port, source, host, method, path;
+        slot, "(*, plane, port, source, host, method, path, slot='')"
+    ) -> Subject,
+    order (plane, port, source, host, method, slot, path),
+    microbus::encode_request(&RequestParts {
         plane: text!(plane),
         port: port_text(port)?,
         source: text!(source),
@@ -51,94 +64,60 @@ pub fn encode_request<'py>(
         method: text!(method),
         path: text!(path),
         slot: text!(slot),
-    };
-    let subject = microbus::encode_request(&parts).map_err(|error| {
-        address_error(
-            &error,
-            named!(plane, port, source, host, method, slot, path),
-        )
-    })?;
-    new_text(py, &subject, Form::Subject)
+    })
 }
 
-/// Encode the pattern that subscribes to the requests of one endpoint.
-#[pyfunction]
-#[pyo3(
-    signature = (*, plane, port, host, method, path, slot=OptionalArg::default()),
-    text_signature = "(*, plane, port, host, method, path, slot='')"
-)]
-pub fn encode_subscription<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    port: &Any<'py>,
-    host: &Any<'py>,
-    method: &Any<'py>,
-    path: &Any<'py>,
-    slot: OptionalArg<'py>,
-) -> PyResult<Any<'py>> {
-    let slot = &or_empty(py, slot);
-    let parts = SubscriptionParts {
+encoder! {
+    /// Encode the pattern that subscribes to the requests of one endpoint.
+    encode_subscription(
+        plane, port, host, method, path; slot, "(*, plane, port, host, method, path, slot='')"
+    ) -> Pattern,
+    order (plane, port, host, method, slot, path),
+    microbus::encode_subscription(&SubscriptionParts {
         plane: text!(plane),
         port: port_text(port)?,
         host: text!(host),
         method: text!(method),
         path: text!(path),
         slot: text!(slot),
-    };
-    let pattern = microbus::encode_subscription(&parts)
-        .map_err(|error| address_error(&error, named!(plane, port, host, method, slot, path)))?;
-    new_text(py, &pattern, Form::Pattern)
+    })
 }
 
-/// Encode the subject of a reply from `source` to the instance `id` of `host`.
-#[pyfunction]
-#[pyo3(signature = (*, plane, source, host, id))]
-pub fn encode_reply<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    source: &Any<'py>,
-    host: &Any<'py>,
-    id: &Any<'py>,
-) -> PyResult<Any<'py>> {
-    let parts = ReplyParts {
+encoder! {
+    /// Encode the subject of a reply from `source` to the instance `id` of `host`.
+    encode_reply(plane, source, host, id) -> Subject,
+    order (plane, source, id, host),
+    microbus::encode_reply(&ReplyParts {
         plane: text!(plane),
         source: text!(source),
         host: text!(host),
         id: text!(id),
-    };
-    let subject = microbus::encode_reply(&parts)
-        .map_err(|error| address_error(&error, named!(plane, source, id, host)))?;
-    new_text(py, &subject, Form::Subject)
+    })
 }
 
-/// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
-#[pyfunction]
-#[pyo3(signature = (*, plane, host, id))]
-pub fn encode_reply_subscription<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    host: &Any<'py>,
-    id: &Any<'py>,
-) -> PyResult<Any<'py>> {
-    let pattern = microbus::encode_reply_subscription(text!(plane), text!(host), text!(id))
-        .map_err(|error| address_error(&error, named!(plane, id, host)))?;
-    new_text(py, &pattern, Form::Pattern)
+encoder! {
+    /// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
+    encode_reply_subscription(plane, host, id) -> Pattern,
+    order (plane, id, host),
+    microbus::encode_reply_subscription(text!(plane), text!(host), text!(id))
 }
 
-/// Encode the subject of a request to a URL.
-#[pyfunction]
-#[pyo3(signature = (*, plane, source, method, url))]
-pub fn request_from_url<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    source: &Any<'py>,
-    method: &Any<'py>,
-    url: &Any<'py>,
-) -> PyResult<Any<'py>> {
-    let subject =
-        microbus::request_from_url(text!(plane), text!(source), text!(method), text!(url))
-            .map_err(|error| address_error(&error, named!(plane, source, method, url)))?;
-    new_text(py, &subject, Form::Subject)
+encoder! {
+    /// Encode the subject of a request to a URL.
+    request_from_url(plane, source, method, url) -> Subject,
+    order (plane, source, method, url),
+    microbus::request_from_url(text!(plane), text!(source), text!(method), text!(url))
+}
+
+encoder! {
+    /// Encode the pattern that subscribes to the requests of a route of the service `host`.
+    subscription_from_route(
+        plane, host, method, route; slot, "(*, plane, host, method, route, slot='')"
+    ) -> Pattern,
+    order (plane, host, method, slot, route),
+    microbus::subscription_from_route(
+        text!(plane), text!(host), text!(method), text!(route), text!(slot),
+    )
 }
 
 /// Parse a URL to its text with the port, scheme, host, port, path and query.
@@ -229,32 +208,6 @@ pub(super) fn target_parts<'py>(
         subject,
     ];
     PyTuple::new(py, parts)
-}
-
-/// Encode the pattern that subscribes to the requests of a route of the service `host`.
-#[pyfunction]
-#[pyo3(
-    signature = (*, plane, host, method, route, slot=OptionalArg::default()),
-    text_signature = "(*, plane, host, method, route, slot='')"
-)]
-pub fn subscription_from_route<'py>(
-    py: Python<'py>,
-    plane: &Any<'py>,
-    host: &Any<'py>,
-    method: &Any<'py>,
-    route: &Any<'py>,
-    slot: OptionalArg<'py>,
-) -> PyResult<Any<'py>> {
-    let slot = &or_empty(py, slot);
-    let pattern = microbus::subscription_from_route(
-        text!(plane),
-        text!(host),
-        text!(method),
-        text!(route),
-        text!(slot),
-    )
-    .map_err(|error| address_error(&error, named!(plane, host, method, slot, route)))?;
-    new_text(py, &pattern, Form::Pattern)
 }
 
 /// Return the host, port and decoded path of a route.

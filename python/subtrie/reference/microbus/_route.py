@@ -71,7 +71,7 @@ def request_target(
 
 
 class RequestTargets:
-    """The targets of the requests of one sender; the native class has a cache.
+    """The targets of the requests of one sender.
 
     Args:
         plane: The plane.
