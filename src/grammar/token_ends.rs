@@ -160,3 +160,64 @@ impl TokenEnds {
         Some((start, *self.far.get(position)? as usize))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TokenEnds;
+    use crate::grammar::scan::Baseline;
+    use crate::grammar::{Dialect, Form, check};
+    use proptest::prelude::*;
+
+    #[test]
+    fn any_number_of_tokens_of_any_length_is_split() {
+        let mut tokens = TokenEnds::default();
+        for (count, length) in [
+            (1, 1),
+            (62, 3),
+            (63, 1),
+            (64, 2),
+            (65, 1),
+            (300, 7),
+            (3, 30_000),
+            (3, 1),
+        ] {
+            let token = "x".repeat(length);
+            let text = vec![token.as_str(); count].join(".");
+            let dialect = Dialect::Server;
+            let bounds = dialect.bounds_with((None, Some(1 << 20)));
+            tokens
+                .read_subject(Baseline, text.as_bytes(), dialect, bounds)
+                .unwrap();
+            assert_eq!(tokens.count(), count);
+            for position in 0..count {
+                let start = position * (length + 1);
+                assert_eq!(tokens.span(position), Some((start, start + length)));
+            }
+            assert_eq!(tokens.span(count), None);
+            tokens.split(b"a.b");
+            assert_eq!((tokens.span(1), tokens.span(2)), (Some((2, 3)), None));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_splits_as_split_does_and_refuses_what_the_grammar_refuses(
+            text in "[a.b]{0,140}|[a-z]{1,20}(\\.[a-z]{1,9}){0,60}|\\PC{0,40}|[a*>. ]{0,12}",
+            strict in any::<bool>(),
+        ) {
+            let dialect = if strict { Dialect::Strict } else { Dialect::Server };
+            let mut tokens = TokenEnds::default();
+            let checked = check(&text, Form::Subject, dialect, dialect.bounds());
+            prop_assert_eq!(&tokens.read_subject(Baseline, text.as_bytes(), dialect, dialect.bounds()), &checked);
+            if checked.is_ok() {
+                let expected: Vec<&str> = text.split('.').collect();
+                prop_assert_eq!(tokens.count(), expected.len());
+                for (position, token) in expected.iter().enumerate() {
+                    let (start, end) = tokens.span(position).unwrap();
+                    prop_assert_eq!(&&text[start..end], token);
+                }
+                prop_assert_eq!(tokens.span(expected.len()), None);
+            }
+        }
+    }
+}

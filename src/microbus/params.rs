@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::absolute_url::push_escape;
+use super::url::escaped_at;
 
 /// Return a URL with its parameters.
 ///
@@ -107,25 +108,16 @@ fn push_quoted(out: &mut String, text: &str) {
 
 /// Undo the quoting; what is not UTF-8 becomes U+FFFD.
 fn unquoted(text: &str) -> String {
+    let text = text.as_bytes();
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let byte = if *first == b'+' { b' ' } else { *first };
-        let (byte, left) = cut_escape(rest).unwrap_or((byte, after));
-        bytes.push(byte);
-        rest = left;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let escaped = (byte == b'%').then(|| escaped_at(text, at)).flatten();
+        let plain = if byte == b'+' { b' ' } else { byte };
+        bytes.push(escaped.unwrap_or(plain));
+        at += if escaped.is_some() { 3 } else { 1 };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Return the byte of the escape at the start of a text, and what follows it.
-fn cut_escape(text: &[u8]) -> Option<(u8, &[u8])> {
-    let [b'%', high, low, rest @ ..] = text else {
-        return None;
-    };
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    let byte = digit(*high)? * 16 + digit(*low)?;
-    Some((u8::try_from(byte).ok()?, rest))
 }
 
 /// Whether the byte stands for itself in a segment of a path.

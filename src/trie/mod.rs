@@ -10,7 +10,7 @@
 //! | `lookup` | single and interleaved lookups, batches, queue groups |
 //! | `update` | insert, remove, leaf split, selection of positions |
 //! | `prefix` | sorted patterns, overlap and cover queries, explanations |
-//! | `pattern` | tokenizer, parsed and packed patterns |
+//! | `pattern` | parsed and packed patterns |
 //! | `storage` | hash table, leaf buckets, slab, subscriptions, queue names, round robin |
 //! | `image` | the index as bytes |
 //!

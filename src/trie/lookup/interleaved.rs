@@ -9,11 +9,10 @@
 
 use super::batch::BatchMatches;
 use super::walk::{Candidate, Walk};
-use super::{Scratch, later_subscriptions};
+use super::{Scratch, Subject, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::{list_ends, matches};
-use crate::trie::pattern::tokenizer::Subject;
 use crate::trie::prefetch::prefetch_pattern;
 
 /// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
@@ -113,7 +112,7 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
         let mut valid = [false; WIDTH];
         loop {
             let mut count = 0;
-            walk.start(true);
+            walk.start();
             let places = subjects.iter_mut().zip(&mut texts).zip(&mut valid);
             for (((subject, place), is_valid), number) in places.zip(0..) {
                 let Some(text) = self.subjects.next() else {

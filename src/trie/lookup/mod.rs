@@ -18,20 +18,42 @@ pub(super) mod thread_buffers;
 mod walk;
 
 use super::pattern::packed_pattern::{list_ends, matches};
-use super::pattern::tokenizer::Subject;
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
-use crate::grammar::scan::{Kernel, Task, with_best_kernel};
+use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
+use crate::grammar::token_ends::TokenEnds;
 use crate::trie::address::Slot;
 use crate::trie::index::Index;
 use crate::trie::lookup_target::View;
+use crate::trie::node::Prefilter;
 use interleaved::GroupScratch;
 use walk::Walk;
 
 /// Items of scratch memory that are kept for the next lookup; 64 KiB of subscriptions. A larger value
 /// keeps memory that few lookups need, a smaller one allocates more often.
 pub(super) const MAX_KEPT: usize = 4096;
+
+/// A subject that is looked up. Its hashes are not kept: a lookup asks for few twice.
+#[derive(Default)]
+struct Subject {
+    tokens: TokenEnds,
+    prefilter: Prefilter,
+}
+
+impl Subject {
+    /// Validates and tokenises a text, which need not be UTF-8.
+    #[inline(always)]
+    fn read<K: Kernel, V: View>(&mut self, kernel: K, view: &V, text: &[u8]) -> Result<(), Error> {
+        let (dialect, bounds) = view.grammar();
+        let tokens = &mut self.tokens;
+        tokens.read_subject(kernel, text, dialect, bounds)?;
+        let (start, end) = tokens.span(tokens.count() - 1).unwrap_or((0, 0));
+        let fingerprint = view.hasher().fingerprint(text, start, end);
+        self.prefilter = Prefilter::new(tokens.count(), fingerprint);
+        Ok(())
+    }
+}
 
 /// Memory that lookups reuse, so that a lookup allocates nothing once it has grown.
 #[derive(Default)]
@@ -151,52 +173,31 @@ impl Scratch {
     ) -> Result<(), Error> {
         let Self { subject, walk, .. } = self;
         subject.read(kernel, view, text)?;
-        if let Some(work) = scalar::look_up(kernel, view, text, subject, &mut found) {
-            walk.work = work;
-        } else {
-            let found = &mut found;
-            with_best_kernel(LookUpFar {
-                view,
-                text,
-                subject,
-                walk,
-                found,
-            });
+        match scalar::look_up(kernel, view, text, subject, &mut found) {
+            Some(work) => walk.work = work,
+            None => look_up_far(view, text, subject, walk, &mut found),
         }
         Ok(())
     }
 }
 
 /// The lookup of a subject that visits many nodes, or has many tokens, or in an index whose hash is the
-/// strong one.
-struct LookUpFar<'a, 'v, V> {
+/// strong one: by the instructions that every processor has.
+#[cold]
+fn look_up_far<'v, V: View>(
     view: &'v V,
-    text: &'a [u8],
-    subject: &'a Subject,
-    walk: &'a mut Walk,
-    found: &'a mut dyn FnMut(&'v [u64]) -> bool,
-}
-
-impl<V: View> Task for LookUpFar<'_, '_, V> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<K: Kernel>(self, kernel: K) {
-        let Self {
-            view,
-            text,
-            subject,
-            walk,
-            ..
-        } = self;
-        walk.start(false);
-        walk.visit_root(view, 0, text, subject);
-        walk.visit_all(kernel, view, &[text], std::slice::from_ref(subject));
-        for candidate in walk.candidates() {
-            let block = view.pattern(candidate.pattern);
-            if matches(kernel, block, text, &subject.tokens) && !(self.found)(block) {
-                return;
-            }
+    text: &[u8],
+    subject: &Subject,
+    walk: &mut Walk,
+    found: &mut dyn FnMut(&'v [u64]) -> bool,
+) {
+    walk.start();
+    walk.visit_root(view, 0, text, subject);
+    walk.visit_all(Baseline, view, &[text], std::slice::from_ref(subject));
+    for candidate in walk.candidates() {
+        let block = view.pattern(candidate.pattern);
+        if matches(Baseline, block, text, &subject.tokens) && !found(block) {
+            return;
         }
     }
 }

@@ -6,6 +6,7 @@
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
 
+use super::Subject;
 use crate::grammar::scan::Kernel;
 use crate::grammar::token_ends::NearTokens;
 use crate::trie::address::BlockAddr;
@@ -15,7 +16,6 @@ use crate::trie::node::{
     Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
 };
 use crate::trie::pattern::packed_pattern::matches;
-use crate::trie::pattern::tokenizer::Subject;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
 

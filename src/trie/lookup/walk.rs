@@ -1,15 +1,18 @@
 //! The walk of a lookup: from the root to the patterns that pass the prefilter.
 //!
-//! One walk serves one subject or a group of them; it has one queue of keys and one list of
-//! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
+//! One walk serves a group of subjects, or one that [`super::scalar`] leaves to it; it has one queue of
+//! keys and one list of candidates for all, so that the processor mispredicts no branch at the end of one
+//! subject's.
 
+use super::Subject;
 use crate::grammar::scan::Kernel;
 use crate::trie::address::BlockAddr;
-use crate::trie::hash::{NodeKey, rest_key};
+use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
 use crate::trie::lookup_target::View;
-use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
-use crate::trie::pattern::tokenizer::Subject;
-use crate::trie::prefetch::{prefetch, prefetch_pattern};
+use crate::trie::node::{
+    Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
+};
+use crate::trie::prefetch::prefetch;
 use crate::trie::storage::leaf::entries_in;
 
 /// A key to be looked up for a subject.
@@ -36,8 +39,6 @@ pub(super) struct Walk {
     candidates: Vec<Candidate>,
     /// The number of candidates.
     passed: usize,
-    /// Whether several subjects are looked up: their candidates are prefetched together.
-    is_group: bool,
     /// The number of nodes and leaf entries visited.
     pub work: usize,
 }
@@ -45,8 +46,7 @@ pub(super) struct Walk {
 impl Walk {
     /// Forgets the walk before.
     #[inline(always)]
-    pub fn start(&mut self, is_group: bool) {
-        self.is_group = is_group;
+    pub fn start(&mut self) {
         self.visits.clear();
         (self.passed, self.work) = (0, 0);
     }
@@ -125,9 +125,6 @@ impl Walk {
                 let passes = is_leaf & subject.prefilter.passes(entry);
                 self.note_candidate(entry, number, passes);
             }
-            if !self.is_group {
-                self.prefetch_last(view);
-            }
             let [found, word] = two[0];
             if (found == key.0) & !LeafEntry(word).is_leaf() {
                 self.visit_node(view, key, Node(word), number, text, subject);
@@ -153,10 +150,10 @@ impl Walk {
     ) {
         match node.kind() {
             Kind::Branch(branch) => self.visit_branch(view, key, branch, number, text, subject),
-            Kind::Leaf1(entry) => self.filter(view, entry, number, subject.prefilter),
+            Kind::Leaf1(entry) => self.filter(entry, number, subject.prefilter),
             Kind::LeafN(leaf) => {
                 for &word in entries_in(view.leaf(leaf.address()), leaf) {
-                    self.filter(view, LeafEntry(word), number, subject.prefilter);
+                    self.filter(LeafEntry(word), number, subject.prefilter);
                 }
             }
             Kind::Empty => {}
@@ -179,7 +176,7 @@ impl Walk {
         if branch.rest_fits(subject.tokens.count()) {
             self.note_visit(view, rest_key(key), number);
         }
-        if let Some(child) = subject.tokens.child(text, view.hasher(), branch, key) {
+        if let Some(child) = subject.child(text, view.hasher(), branch, key) {
             self.note_visit(view, child, number);
         }
     }
@@ -192,12 +189,9 @@ impl Walk {
     }
 
     #[inline(always)]
-    fn filter<V: View>(&mut self, view: &V, entry: LeafEntry, subject: u32, prefilter: Prefilter) {
+    fn filter(&mut self, entry: LeafEntry, subject: u32, prefilter: Prefilter) {
         self.work += 1;
         self.note_candidate(entry, subject, prefilter.passes(entry));
-        if !self.is_group {
-            self.prefetch_last(view);
-        }
     }
 
     /// Notes the pattern of a leaf entry if it passed the prefilter.
@@ -213,18 +207,46 @@ impl Walk {
         self.passed += usize::from(passes);
     }
 
-    /// Prefetches the pattern of the last candidate, which may be an earlier one than was noted last.
-    #[inline(always)]
-    fn prefetch_last<V: View>(&self, view: &V) {
-        let last = self.candidates.get(self.passed.saturating_sub(1));
-        if let Some(candidate) = last {
-            prefetch_pattern(view.pattern(candidate.pattern));
-        }
-    }
-
     #[cold]
     fn make_room(&mut self, candidate: Candidate) {
         let length = self.candidates.len() * 2 + 32;
         self.candidates.resize(length, candidate);
+    }
+}
+
+impl Subject {
+    /// The key of the child of a branch, if the subject has a token at each position.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // below 64
+    fn child(
+        &self,
+        text: &[u8],
+        hasher: &TokenHasher,
+        branch: Branch,
+        parent: NodeKey,
+    ) -> Option<NodeKey> {
+        let mut sum = 0u64;
+        if let Some(far) = branch.far_position() {
+            sum = self.hash(text, hasher, far)?;
+        }
+        let (mut codes, left) = branch.codes();
+        for _ in 0..left {
+            let code = codes & CODE_MASK;
+            codes >>= CODE_BITS;
+            let hash = if code == LENGTH_CODE {
+                hasher.count(self.tokens.count())
+            } else {
+                self.hash(text, hasher, code as usize)?
+            };
+            sum = sum.wrapping_add(hash);
+        }
+        Some(child_key(parent, sum))
+    }
+
+    /// The hash of the token at a position, if there is one.
+    #[inline(always)]
+    fn hash(&self, text: &[u8], hasher: &TokenHasher, position: usize) -> Option<u64> {
+        let (start, end) = self.tokens.span(position)?;
+        Some(hasher.token(text, start, end, position))
     }
 }

@@ -2,4 +2,3 @@
 
 pub(crate) mod packed_pattern;
 pub(crate) mod parsed_pattern;
-pub(crate) mod tokenizer;

@@ -19,8 +19,8 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-use super::tokenizer::Tokenizer;
 use crate::grammar::scan::Kernel;
+use crate::grammar::token_ends::TokenEnds;
 use crate::trie::address::Slot;
 use crate::trie::words::{load, lowest};
 
@@ -147,7 +147,7 @@ pub(crate) fn matches<K: Kernel>(
     kernel: K,
     block: &[u64],
     text: &[u8],
-    tokens: &Tokenizer,
+    tokens: &TokenEnds,
 ) -> bool {
     let Some(&header) = block.first() else {
         return false;

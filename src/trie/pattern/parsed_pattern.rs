@@ -1,6 +1,6 @@
 //! The tokenised pattern: which tokens are literal, and to which child of a branch it belongs.
 
-use super::tokenizer::Tokenizer;
+use crate::grammar::token_ends::TokenEnds;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
 use crate::trie::node::{Branch, LeafEntry, Position};
@@ -9,7 +9,7 @@ use crate::trie::node::{Branch, LeafEntry, Position};
 #[derive(Default)]
 pub(crate) struct ParsedPattern {
     text: Vec<u8>,
-    tokens: Tokenizer,
+    tokens: TokenEnds,
     /// Tokens before a final `>`.
     count: usize,
     tail: bool,
@@ -67,18 +67,19 @@ impl ParsedPattern {
     }
 
     /// The hash by which a branch at this position tells patterns apart; `None` for the rest child.
-    pub fn hash_at(&mut self, hasher: &TokenHasher, position: Position) -> Option<u64> {
+    pub fn hash_at(&self, hasher: &TokenHasher, position: Position) -> Option<u64> {
         match position {
             Position::Length => (!self.tail).then(|| hasher.count(self.count)),
             Position::Token(at) => {
                 self.literal(at)?;
-                Some(self.tokens.hash(&self.text, hasher, at))
+                let (start, end) = self.tokens.span(at)?;
+                Some(hasher.token(&self.text, start, end, at))
             }
         }
     }
 
     /// The child of a branch that the pattern belongs to.
-    pub fn child(&mut self, hasher: &TokenHasher, branch: Branch, parent: NodeKey) -> Child {
+    pub fn child(&self, hasher: &TokenHasher, branch: Branch, parent: NodeKey) -> Child {
         let mut sum = 0u64;
         for position in branch.positions() {
             match self.hash_at(hasher, position) {
@@ -90,9 +91,12 @@ impl ParsedPattern {
     }
 
     /// The entry of the pattern in a leaf.
-    pub fn leaf_entry(&mut self, hasher: &TokenHasher, pattern: BlockAddr) -> LeafEntry {
-        let last_literal = !self.tail && self.literal(self.count - 1).is_some();
-        let fingerprint = last_literal.then(|| self.tokens.last_fingerprint(&self.text, hasher));
+    pub fn leaf_entry(&self, hasher: &TokenHasher, pattern: BlockAddr) -> LeafEntry {
+        let last = self
+            .literal(self.count.wrapping_sub(1))
+            .filter(|_| !self.tail);
+        let end = self.text.len();
+        let fingerprint = last.map(|last| hasher.fingerprint(&self.text, end - last.len(), end));
         LeafEntry::new(pattern, self.count, self.tail, fingerprint)
     }
 }

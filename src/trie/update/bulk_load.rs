@@ -63,12 +63,15 @@ impl Index {
         row: &impl Fn(usize) -> (u64, Option<&'a str>, u64),
     ) -> Result<(), BulkLoadAborted> {
         let index = self;
-        index.nodes = HashTable::with_room(patterns.len());
         for at in 0..patterns.len() {
             let (id, queue, turn) = row(at);
             index.store_record(id, queue, turn);
         }
         let plans = plan(&index.hasher, index.root.branch(), patterns)?;
+        // The entries of leaves, and the branches; a little more, so that the next insert does not replace
+        // the table.
+        let nodes: usize = plans.iter().map(Plan::nodes_in_table).sum();
+        index.nodes = HashTable::with_room(nodes + nodes / 32);
         let ids = |at: usize| row(at).0;
         let mut load = Load {
             index,

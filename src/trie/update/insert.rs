@@ -60,7 +60,7 @@ impl Index {
     ) -> SubscriptionRef {
         let mut parsed = std::mem::take(&mut self.scratch);
         parsed.parse(|text| text.extend_from_slice(pattern.as_bytes()));
-        let leaf = self.descend_for_insert(&mut parsed, self.hasher.root());
+        let leaf = self.descend_for_insert(&parsed, self.hasher.root());
         let known = leaf
             .as_ref()
             .ok()
@@ -68,7 +68,7 @@ impl Index {
         let slot = self.store_record(id, queue, turn);
         match known {
             Some(address) => self.link(address, id, slot),
-            None => self.add_pattern(&mut parsed, leaf, id, slot),
+            None => self.add_pattern(&parsed, leaf, id, slot),
         }
         self.scratch = parsed;
         SubscriptionRef { id, slot }
@@ -126,7 +126,7 @@ impl Index {
     /// Stores a pattern that is not in the index yet, and adds it to its leaf.
     fn add_pattern(
         &mut self,
-        parsed: &mut ParsedPattern,
+        parsed: &ParsedPattern,
         leaf: Result<Cursor, ProbeLimitExceeded>,
         id: u64,
         slot: Slot,

@@ -55,7 +55,7 @@ impl Index {
         if self.check_pattern(pattern).is_err() {
             return false;
         }
-        let leaf = self.find_leaf(&mut ParsedPattern::new(pattern.as_bytes()));
+        let leaf = self.find_leaf(&ParsedPattern::new(pattern.as_bytes()));
         self.find_pattern(&leaf, pattern.as_bytes()).is_some()
     }
 

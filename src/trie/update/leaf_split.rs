@@ -57,7 +57,7 @@ impl Index {
         sample.extend(self.sample(SAMPLE_SIZE * self.pattern_count / count));
         self.selected_for = total;
         let weight = total.div_ceil(sample.len());
-        if let Some(selected) = select_positions(&mut sample, weight, &self.hasher) {
+        if let Some(selected) = select_positions(&sample, weight, &self.hasher) {
             self.set_root(selected);
         }
     }
@@ -69,11 +69,11 @@ impl Index {
             return;
         }
         self.selected_for = count;
-        let mut sample: Vec<ParsedPattern> = self.sample(SAMPLE_SIZE).collect();
+        let sample: Vec<ParsedPattern> = self.sample(SAMPLE_SIZE).collect();
         let small = count <= ALWAYS_RESELECT_UP_TO;
         let growth = if small { EXPECTED_GROWTH } else { 1 };
         let weight = count.div_ceil(sample.len().max(1)) * growth;
-        let Some(selected) = select_positions(&mut sample, weight, &self.hasher) else {
+        let Some(selected) = select_positions(&sample, weight, &self.hasher) else {
             return;
         };
         if !small {
@@ -81,7 +81,7 @@ impl Index {
                 return;
             };
             let [now, then] =
-                [root, selected].map(|root| patterns_met(root, &mut sample, weight, &self.hasher));
+                [root, selected].map(|root| patterns_met(root, &sample, weight, &self.hasher));
             if now < then + WORTH_A_REBUILD {
                 return;
             }
@@ -141,7 +141,7 @@ impl Index {
             let done = addresses.into_iter().try_for_each(|address| {
                 parsed.parse(|text| unpack_into(self.patterns.get(address), text));
                 let entry = parsed.leaf_entry(&self.hasher, address);
-                let leaf = self.descend_for_insert(&mut parsed, self.hasher.root())?;
+                let leaf = self.descend_for_insert(&parsed, self.hasher.root())?;
                 self.insert_at(&leaf, entry)
             });
             if done.is_ok() {
@@ -153,7 +153,7 @@ impl Index {
     }
 
     /// The leaf of a pattern, or the empty node where it would be.
-    pub(super) fn find_leaf(&self, parsed: &mut ParsedPattern) -> Cursor {
+    pub(super) fn find_leaf(&self, parsed: &ParsedPattern) -> Cursor {
         let (mut key, mut node) = (self.hasher.root(), self.root);
         let mut steps = 0;
         while let Some(branch) = node.branch() {
@@ -175,7 +175,7 @@ impl Index {
     /// range of each rest child on the way. Changes nothing if the pattern is in the index.
     pub(super) fn descend_for_insert(
         &mut self,
-        parsed: &mut ParsedPattern,
+        parsed: &ParsedPattern,
         from: NodeKey,
     ) -> Result<Cursor, ProbeLimitExceeded> {
         let mut key = from;
@@ -244,11 +244,11 @@ impl Index {
             node: self.node_at(key),
         };
         let entries: Vec<LeafEntry> = self.leaf_entries(&leaf).collect();
-        let mut patterns: Vec<ParsedPattern> = entries
+        let patterns: Vec<ParsedPattern> = entries
             .iter()
             .map(|entry| self.parsed(entry.pattern()))
             .collect();
-        let Some(branch) = select_positions(&mut patterns, 1, &self.hasher) else {
+        let Some(branch) = select_positions(&patterns, 1, &self.hasher) else {
             // Different tokens should have different hashes: if not, the hash key is known.
             let key_is_known = !self.hasher.strong && have_different_tokens(&patterns);
             return if key_is_known {
@@ -260,7 +260,7 @@ impl Index {
         self.remove_leaf(&leaf)?;
         self.set_node(key, branch.node())?;
         self.branch_count += 1;
-        for (parsed, entry) in patterns.iter_mut().zip(entries) {
+        for (parsed, entry) in patterns.iter().zip(entries) {
             let leaf = self.descend_for_insert(parsed, key)?;
             self.add_to_leaf(&leaf, entry, too_large)?;
         }

@@ -63,6 +63,14 @@ pub(super) struct Plan {
     pub same: Vec<(u32, u32)>,
 }
 
+impl Plan {
+    /// The entries that the nodes take in the hash table, at most.
+    pub fn nodes_in_table(&self) -> usize {
+        let is_branch = |(_, node): &&(NodeKey, NodePlan)| matches!(node, NodePlan::Branch(_));
+        self.rows.len() + self.nodes.iter().filter(is_branch).count()
+    }
+}
+
 /// Rows whose patterns are below one node.
 #[derive(Clone, Copy)]
 struct RowGroup {
@@ -266,7 +274,7 @@ impl<'a> Planner<'a> {
             self.plan_leaf(key, start, 0..count);
             return Ok(());
         }
-        let parsed = &mut self.parsed[..count.min(SAMPLE_SIZE)];
+        let parsed = &self.parsed[..count.min(SAMPLE_SIZE)];
         let weight = count.div_ceil(parsed.len());
         let Some(branch) = select_positions(parsed, weight, self.hasher) else {
             // As for a leaf that is split: patterns with equal hashes stay together.
@@ -283,7 +291,7 @@ impl<'a> Planner<'a> {
         let hasher = self.hasher;
         let mut branch = branch;
         let mut children: Vec<(u64, u32, usize)> = Vec::with_capacity(count);
-        for (at, parsed) in parsed.iter_mut().enumerate() {
+        for (at, parsed) in parsed.iter().enumerate() {
             let child = child_of(parsed.child(hasher, branch, key), parsed, &mut branch);
             children.push((child.0, self.places[start + at].1, at));
         }
@@ -314,7 +322,7 @@ impl<'a> Planner<'a> {
     fn divide_large(&mut self, group: &RowGroup, mut branch: Branch) {
         for at in group.start..group.end {
             self.parse(0, self.places[at].1);
-            let parsed = &mut self.parsed[0];
+            let parsed = &self.parsed[0];
             let child = parsed.child(self.hasher, branch, group.key);
             self.places[at].0 = child_of(child, parsed, &mut branch).0;
         }

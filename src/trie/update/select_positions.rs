@@ -5,6 +5,10 @@
 //! rest: the smaller both are, the better. Positions are added one by one, the one first that
 //! leaves the fewest pairs of patterns together, while that reduces the pairs clearly.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::random_sample::random_sample;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::{Branch, FIRST_FAR_POSITION, MAX_POSITIONS, Position};
@@ -35,23 +39,23 @@ struct PositionChoice {
 ///
 /// Each pattern stands for `weight` patterns that exist or are expected.
 pub(super) fn select_positions(
-    patterns: &mut [ParsedPattern],
+    patterns: &[ParsedPattern],
     weight: usize,
     hasher: &TokenHasher,
 ) -> Option<Branch> {
     let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
-    let mut sample = sample_of(patterns);
+    let sample = sample_of(patterns);
     let max_count = sample.iter().map(|pattern| pattern.count()).max()?;
     let all = sample.len();
     let mut numbers = ClassNumbers::default();
     let mut candidates: Vec<PositionChoice> = (0..max_count.min(FIRST_FAR_POSITION))
         .map(Position::Token)
         .chain([Position::Length])
-        .filter_map(|position| numbers.candidate(&mut sample, position, hasher))
+        .filter_map(|position| numbers.candidate(&sample, position, hasher))
         .collect();
     if candidates.is_empty() {
         let far = (FIRST_FAR_POSITION..max_count)
-            .filter_map(|at| numbers.candidate(&mut sample, Position::Token(at), hasher));
+            .filter_map(|at| numbers.candidate(&sample, Position::Token(at), hasher));
         return far
             .min_by_key(|far| PatternGroups::one(all).cost(far).0)
             .map(|far| Branch::on(&[far.position]));
@@ -88,18 +92,18 @@ pub(super) fn select_positions(
 /// stands for.
 pub(super) fn patterns_met(
     branch: Branch,
-    patterns: &mut [ParsedPattern],
+    patterns: &[ParsedPattern],
     weight: usize,
     hasher: &TokenHasher,
 ) -> usize {
     let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
-    let mut sample = sample_of(patterns);
+    let sample = sample_of(patterns);
     let all = sample.len();
     let mut groups = PatternGroups::one(all);
     let mut numbers = ClassNumbers::default();
     let mut pairs = all * all;
     for position in branch.positions() {
-        let candidate = numbers.number(&mut sample, position, hasher);
+        let candidate = numbers.number(&sample, position, hasher);
         pairs = groups.cost(&candidate).0;
         groups.divide(&candidate);
     }
@@ -114,24 +118,23 @@ fn are_alike(one: &ParsedPattern, other: &ParsedPattern, position: Position) -> 
     }
 }
 
-fn sample_of(patterns: &mut [ParsedPattern]) -> Vec<&mut ParsedPattern> {
+fn sample_of(patterns: &[ParsedPattern]) -> Vec<&ParsedPattern> {
     let count = patterns.len();
-    random_sample(patterns.iter_mut(), count, SAMPLE_SIZE).collect()
+    random_sample(patterns.iter(), count, SAMPLE_SIZE).collect()
 }
 
 /// Numbers hashes; its memory is reused from position to position.
 #[derive(Default)]
 struct ClassNumbers {
     hashes: Vec<Option<u64>>,
-    /// A hash table of hashes and their numbers, at most half full.
-    table: Vec<(u64, u32)>,
+    numbers: HashMap<u64, u32, RandomState>,
 }
 
 impl ClassNumbers {
     /// A candidate, if a branch there sends the patterns to more than one child.
     fn candidate(
         &mut self,
-        sample: &mut [&mut ParsedPattern],
+        sample: &[&ParsedPattern],
         position: Position,
         hasher: &TokenHasher,
     ) -> Option<PositionChoice> {
@@ -149,7 +152,7 @@ impl ClassNumbers {
     /// A candidate, also if it does not discriminate.
     fn number(
         &mut self,
-        sample: &mut [&mut ParsedPattern],
+        sample: &[&ParsedPattern],
         position: Position,
         hasher: &TokenHasher,
     ) -> PositionChoice {
@@ -157,44 +160,26 @@ impl ClassNumbers {
         self.numbered(position)
     }
 
-    fn hash(
-        &mut self,
-        sample: &mut [&mut ParsedPattern],
-        position: Position,
-        hasher: &TokenHasher,
-    ) {
-        let of_sample = sample.iter_mut();
+    fn hash(&mut self, sample: &[&ParsedPattern], position: Position, hasher: &TokenHasher) {
+        let of_sample = sample.iter();
         self.hashes.clear();
         self.hashes
             .extend(of_sample.map(|one| one.hash_at(hasher, position)));
     }
 
-    #[allow(clippy::cast_possible_truncation)] // a part of a hash
+    #[allow(clippy::cast_possible_truncation)] // no more classes than rows of the sample
     fn numbered(&mut self, position: Position) -> PositionChoice {
-        let size = (2 * self.hashes.len()).next_power_of_two();
-        self.table.clear();
-        self.table.resize(size, (0, REST));
-        let mut count = 0;
+        let Self { hashes, numbers } = self;
+        numbers.clear();
         let mut class = |hash: u64| {
-            let mut at = hash as usize % size;
-            while let Some(place) = self.table.get_mut(at) {
-                if place.1 == REST {
-                    *place = (hash, count);
-                    count += 1;
-                    return place.1;
-                }
-                if place.0 == hash {
-                    return place.1;
-                }
-                at = (at + 1) % size;
-            }
-            REST // never: `at` is below the size
+            let next = numbers.len() as u32;
+            *numbers.entry(hash).or_insert(next)
         };
-        let classes = self.hashes.iter().map(|hash| hash.map_or(REST, &mut class));
+        let classes = hashes.iter().map(|hash| hash.map_or(REST, &mut class));
         PositionChoice {
             position,
             classes: classes.collect(),
-            count: count as usize,
+            count: numbers.len(),
         }
     }
 }
@@ -289,11 +274,11 @@ mod tests {
     use crate::trie::pattern::parsed_pattern::ParsedPattern;
 
     fn selected(patterns: &[String]) -> Option<Vec<Position>> {
-        let mut parsed: Vec<ParsedPattern> = patterns
+        let parsed: Vec<ParsedPattern> = patterns
             .iter()
             .map(|p| ParsedPattern::new(p.as_bytes()))
             .collect();
-        let branch: Option<Branch> = select_positions(&mut parsed, 1, &TokenHasher::random(false));
+        let branch: Option<Branch> = select_positions(&parsed, 1, &TokenHasher::random(false));
         branch.map(|branch| branch.positions().collect())
     }
 

@@ -5,9 +5,9 @@ use super::{
     packed_len, set_list_ends, text, unpack, vectors_equal,
 };
 use crate::grammar::scan::{Baseline, Kernel, Masks, Task, Words, with_best_kernel};
+use crate::grammar::token_ends::TokenEnds;
 use crate::grammar::{self, Dialect};
 use crate::trie::address::Slot;
-use crate::trie::pattern::tokenizer::Tokenizer;
 use proptest::prelude::*;
 
 /// A kernel that compares whole texts, as that of AVX-512 does, which few machines have.
@@ -29,7 +29,7 @@ impl Kernel for WholeTexts {
     }
 }
 
-struct Matches<'a>(&'a [u64], &'a [u8], &'a Tokenizer);
+struct Matches<'a>(&'a [u64], &'a [u8], &'a TokenEnds);
 
 impl Task for Matches<'_> {
     type Output = bool;
@@ -45,10 +45,10 @@ fn agree(pattern: &str, subject: &str) {
     assert_eq!(packed_len(&block), block.len());
     assert!(equals(&block, pattern.as_bytes()));
     assert!(!equals(&block, subject.as_bytes()) || subject == pattern);
-    let mut tokens = Tokenizer::default();
+    let mut tokens = TokenEnds::default();
     let bounds = Dialect::Server.bounds();
     tokens
-        .tokenize(Baseline, subject.as_bytes(), Dialect::Server, bounds)
+        .read_subject(Baseline, subject.as_bytes(), Dialect::Server, bounds)
         .unwrap();
     let expected = grammar::matches(pattern, subject);
     // Alone, and as a slab holds it, with others behind it.

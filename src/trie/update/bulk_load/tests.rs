@@ -28,7 +28,7 @@ fn is_whole(index: &Index) -> bool {
     let mut addresses = index.pattern_addresses();
     addresses.all(|address| {
         let text = unpack(index.patterns.get(address));
-        let leaf = index.find_leaf(&mut ParsedPattern::new(text.as_bytes()));
+        let leaf = index.find_leaf(&ParsedPattern::new(text.as_bytes()));
         index.find_pattern(&leaf, text.as_bytes()) == Some(address)
     })
 }
