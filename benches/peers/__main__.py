@@ -5,8 +5,9 @@
 
 The figures that are compared with a target are measured first, all programs in turn, round by round
 (``interleaved.py``); ``--baseline`` adds another build of this package, in the folder of a
-repository, to them, and ``--rounds`` bounds their rounds, for a try. Then all programs measure one size before the next one starts. Answers are
-compared before any time is shown: if they differ, the exit code is 1 and nothing is recorded.
+repository, to them, and ``--rounds`` bounds their rounds, for a try. Then all programs measure one
+size before the next one starts. Answers are compared before any time is shown: if they differ, the
+exit code is 1 and nothing is recorded.
 Without Go, the table has a note instead. ``--record`` writes a dated record to
 ``benches/records/``: about 15 minutes; of ``--only turns``, one that has only those rows.
 """
