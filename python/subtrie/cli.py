@@ -67,10 +67,10 @@ def main() -> None:
         root = (error.name or "").partition(".")[0]
         if root not in _EXTRAS:
             raise
-        print(
-            f"subtrie: {root} is not installed; run: pip install 'subtrie[{_EXTRAS[root]}]'",
-            file=sys.stderr,
-        )
+        from ._core.extras import install_command
+
+        run = install_command(_EXTRAS[root])
+        print(f"subtrie: {root} is not installed; run: {run}", file=sys.stderr)
         raise SystemExit(2) from None
 
 

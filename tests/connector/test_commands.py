@@ -31,6 +31,10 @@ async def order(id: int, request, dry: bool = False):
 async def wrong():
     raise HTTPError("too many pieces", status=409)
 
+@shop.endpoint("GET", "/broken")
+async def broken():
+    raise RuntimeError("mail down")
+
 @stock.endpoint("GET", "/level")
 async def level():
     return VERSION
@@ -39,6 +43,13 @@ def pair():
     return [shop, stock]
 
 VERSION = "1"
+"""
+
+TRACED = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+trace.set_tracer_provider(TracerProvider())
+from service import shop, stock
 """
 
 
@@ -128,6 +139,28 @@ def test_a_service_runs_and_is_called(run, call):
     assert code == 2
     assert "not a" in err or "is not" in err
     assert call("GET", "https://shop.example/", "-p", "id")[0] == 2
+    assert program.stop() == 0
+
+
+def test_a_call_reads_a_file_and_says_what_went_wrong(run, call, tmp_path):
+    """``-d @body.json`` was sent as text, and a multicast without a subscriber was silent."""
+    (tmp_path / "traced.py").write_text(TRACED)
+    program = run("traced", MICROBUS_DEPLOYMENT="PROD")
+    program.wait_for(": up as ", 2)
+    (tmp_path / "body.json").write_text('{"file": 1}')
+    url = "https://shop.example/order/1"
+    code, out, _ = call("POST", url, "-d", "@body.json")
+    assert (code, json.loads(out)["body"]) == (0, '{"file": 1}')
+    assert json.loads(out)["kind"] == "application/json"
+    code, _, err = call("POST", url, "-d", "@absent.json")
+    assert (code, "absent.json" in err, "Traceback" in err) == (2, True, False)
+    code, out, err = call("--all", "GET", "https://nobody.example/x")
+    assert (code, out) == (1, "")
+    assert err == "subtrie: no service responded to GET https://nobody.example/x\n"
+    code, out, err = call("GET", "https://shop.example/broken", "--json")
+    trace = json.loads(out)["trace"]
+    assert len(trace) == 32
+    assert err == f"subtrie: 500: internal server error (trace {trace})\n"
     assert program.stop() == 0
 
 

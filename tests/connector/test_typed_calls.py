@@ -142,3 +142,20 @@ async def test_a_call_has_a_time_budget(pair):
         assert await ask(web, timeout=2.0) <= 2.0
         assert await ask(web) > 15
     assert (ask.__name__, ask.__doc__) == ("ask", "Return the budget.")
+
+
+async def test_a_call_without_a_connector_says_that_it_comes_first(pair):
+    """The body was taken for the connector: ``missing a required argument: 'order'``."""
+    client = Client(HOST)
+    assert repr(client) == "<Client shop.example: no functions>"
+
+    @client.call("POST", "/orders")
+    async def place(order: Order) -> str:
+        raise NotImplementedError
+
+    assert repr(client) == "<Client shop.example: place>"
+    told = r"first argument of place is the connector .* not Order: place\(connector, …\)"
+    with pytest.raises(TypeError, match=told):
+        await place(Order("tea"))
+    with pytest.raises(TypeError, match=told):
+        place.multicast(Order("tea"))

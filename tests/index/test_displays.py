@@ -99,7 +99,8 @@ def test_an_index_is_shown_as_a_tree_and_a_large_one_as_its_size(trie):
 def test_columns_of_matches_and_of_addresses_say_what_they_hold(trie):
     trie.add("orders.*", HOSTILE)
     matches = trie.match_batch(["orders.new", "a..b", "orders.x", "stock"])
-    assert repr(matches) == "<Matches of 4 rows: 2 match, 2 values>"
+    assert repr(matches) == "<Matches of 4 rows: 2 matched, 2 values>"
+    assert repr(trie.match_batch(["orders.new"])) == "<Matches of 1 row: 1 matched, 1 value>"
     assert matches[0] == (HOSTILE,) == matches[-2]
     assert list(matches) == [(HOSTILE,), (), (HOSTILE,), ()]
     with pytest.raises(IndexError):

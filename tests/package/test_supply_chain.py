@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from subtrie._core.extras import install_command
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -211,3 +214,26 @@ def test_the_source_archive_is_the_same_bytes_from_another_folder(tmp_path):
         (archive,) = (folder / "out").glob("*.tar.gz")
         digests.add(hashlib.sha256(archive.read_bytes()).hexdigest())
     assert len(digests) == 1
+
+
+def test_a_hint_says_what_can_be_installed_today(monkeypatch):
+    """``pip install 'subtrie[cli]'`` looks for subtrie in an index that need not have it."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for extra, packages in declared["optional-dependencies"].items():
+        if extra == "nats":  # the former name of two others
+            continue
+        command = install_command(extra)
+        asked = shlex.split(command.removeprefix("pip install "))
+        assert {re.split(r"[<>=]", each)[0] for each in asked} == {
+            re.split(r"[<>=]", each)[0] for each in packages
+        }
+    assert install_command("audit", "cli").count("pyarrow") == 1
+    for file in (ROOT / "python").rglob("*.py"):
+        if file.name != "extras.py":
+            assert "pip install 'subtrie[" not in file.read_text(encoding="utf-8"), file
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", absent)
+    assert install_command("cli") == "pip install 'subtrie[cli]'"

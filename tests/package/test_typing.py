@@ -141,3 +141,28 @@ def test_make_test_installs_what_tests_would_be_skipped_without():
         & installed_by_make_test()
     ]
     assert missing == []
+
+
+def test_a_configuration_value_has_the_type_that_its_text_is_parsed_to(tmp_path):
+    """``default=2`` without ``parse`` was a number until the configurator sent a text."""
+    report = mypy(
+        tmp_path,
+        "from subtrie.connector import Connector\n"
+        "service = Connector('a.example')\n"
+        "reveal_type(service.config('a', default='x'))\n"
+        "reveal_type(service.config('b', default=2, parse=int))\n"
+        "service.config('c', default=2)\n",
+    )
+    lines = report.splitlines()
+    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+        'subtrie.connector._config.Config[str]"',
+        'subtrie.connector._config.Config[int]"',
+    ]
+    errors = [line for line in lines if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["5"], report
+
+
+def test_the_program_of_the_page_about_nats_py_is_clean(tmp_path):
+    page = (PACKAGE.parent / "docs" / "howto" / "nats-clients.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python file=stock.py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert mypy(tmp_path, program) == ""

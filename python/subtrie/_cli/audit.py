@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .._core.errors import SubtrieError
+from .._core.extras import install_command
 from .audit_answers import AnswerOptions, asks, exit_code, print_proposal
 from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables
@@ -139,7 +140,7 @@ def audit(
 
         from ..audit._results.expectations import failures, read_expectations
     except ImportError as error:
-        _bad(f"the audit needs {error.name}: pip install 'subtrie[audit,cli]'")
+        _bad(f"the audit needs {error.name}: {install_command('audit', 'cli')}")
     if master is not None and remote is not None:
         _bad("give --master or --remote, not both")
     if settings and master is None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .._core.errors import SubtrieError
 from ..connector import Connector, HTTPError, Response
+from ..connector._run import missing_creds
 from .stream import print_json, printable
 
 _BROKER_LIMIT = 5.0  # seconds to wait for a broker that is not there
@@ -23,7 +25,9 @@ _BROKER_LIMIT = 5.0  # seconds to wait for a broker that is not there
               help="A path or query argument.")  # fmt: skip
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE",
               help="A header.")  # fmt: skip
-@click.option("-d", "--data", help="The body; '-' reads standard input.")
+@click.option(
+    "-d", "--data", metavar="BODY", help="The body; @FILE reads a file, '-' standard input."
+)
 @click.option("--all", "to_all", is_flag=True, help="Send to all subscribers, and print each one.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=20.0,
               show_default=True, help="The seconds to wait; at most 5 for the broker.")  # fmt: skip
@@ -64,7 +68,7 @@ def call(
       subtrie call POST https://shop.example/order/17 -d '{"item": "tea"}' -i
       subtrie call --all GET https://all:888/ping
     """
-    content = sys.stdin.buffer.read().decode() if data == "-" else data
+    content = _content(data)
     given = dict(_pair(each, ":", "--header") for each in headers)
     if content is not None and "content-type" not in {name.lower() for name in given}:
         given["Content-Type"] = "application/json" if _is_json(content) else "text/plain"
@@ -76,13 +80,22 @@ def call(
     }
     try:
         connector = Connector(host, nats=nats, creds=creds, plane=plane, short_circuit=False)
+    except (SubtrieError, OSError, ValueError) as error:
+        raise click.UsageError(printable(str(error))) from None
+    try:
         responses = asyncio.run(_responses(connector, method, url, to_all, options))
     except (SubtrieError, OSError, ValueError) as error:
         failed = isinstance(error, HTTPError | OSError)
         if as_json:
-            print_json({"status": getattr(error, "status", None), "error": str(error)})
-        click.echo(f"subtrie: {printable(str(error))}", err=True)
+            print_json({"status": getattr(error, "status", None), **_of_error(error)})
+        trace = ""
+        if isinstance(error, HTTPError) and error.status >= 500 and error.trace:
+            trace = f" (trace {error.trace})"  # the log of the service has it, too
+        missing = "" if creds else missing_creds(error, [connector])
+        click.echo(f"subtrie: {printable(str(error))}{trace}{missing}", err=True)
         raise SystemExit(1 if failed else 2) from None
+    if not responses:
+        click.echo(f"subtrie: no service responded to {printable(method)} {url}", err=True)
     for response in responses:
         _print(response, include=include, as_json=as_json)
     good = [each.error is None and each.status < 400 for each in responses]
@@ -113,7 +126,7 @@ def _print(response: Response, *, include: bool, as_json: bool) -> None:
                 "id": response.id,
                 "headers": headers,
                 "body": json.loads(text) if _is_json(text) else text,
-                **({"error": str(response.error)} if response.error is not None else {}),
+                **(_of_error(response.error) if response.error is not None else {}),
             }
         )
         return
@@ -130,6 +143,23 @@ def _print(response: Response, *, include: bool, as_json: bool) -> None:
         sys.stdout.buffer.flush()
         if not response.body.endswith(b"\n"):
             click.echo()
+
+
+def _content(data: str | None) -> str | None:
+    """Return the body that ``--data`` stands for."""
+    if data is None or not (data == "-" or data.startswith("@")):
+        return data
+    try:
+        content = sys.stdin.buffer.read() if data == "-" else Path(data[1:]).read_bytes()
+        return content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--data {printable(data)}: {error}") from None
+
+
+def _of_error(error: BaseException) -> dict[str, str]:
+    """Return what an error says, and the trace by which the log of the service names its cause."""
+    trace = getattr(error, "trace", "")
+    return {"error": str(error), **({"trace": trace} if trace else {})}
 
 
 def _pair(text: str, sign: str, option: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .._core.extras import install_command
 from .command_group import CommandGroup
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         else:
             write_page(out, text)
     except ImportError as error:
-        _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
+        _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError:
         _bad(f"{run} has no result of subtrie audit --out")
     except BrokenPipeError:

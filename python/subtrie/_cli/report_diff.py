@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .._core.extras import install_command
 from .stream import printable
 
 _SIGNS = {"new": "+", "gone": "-", "changed": "~"}
@@ -42,7 +43,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
     try:
         from ..audit import TABLES, open_run, run_difference
     except ImportError as error:
-        _bad(f"the report needs {error.name}: pip install 'subtrie[audit,cli]'")
+        _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
     for table in tables:
         if table not in TABLES:
             _bad(f"there is no table {printable(table)}")

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from .._core.extras import install_command
 from .._findings.junit import Passed
 from .format_option import by_format
 from .output_formats import print_findings
@@ -36,7 +37,7 @@ def findings(run: str, logs: tuple[str, ...], form: str) -> None:
 
         found = all_findings(open_run(run), name=run, logs=logs)
     except ImportError as error:
-        _bad(f"this needs {error.name}: pip install 'subtrie[audit,cli]'")
+        _bad(f"this needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError:
         _bad(f"{run} has no result of subtrie audit --out")
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from .._core.extras import install_command
 from .stream import print_json, printable
 
 
@@ -43,7 +44,7 @@ def lines(
             else:
                 print(f"{printable(line.log)}:{line.offset}: {printable(line.text)}")
     except ImportError as error:
-        _bad(f"this needs {error.name}: pip install 'subtrie[audit,cli]'")
+        _bad(f"this needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError as error:
         _bad(f"{error.filename or run}: there is no such log, or no result of subtrie audit --out")
     except BrokenPipeError:

@@ -108,7 +108,7 @@ def tour(write: bool, as_json: bool) -> None:
             for line in answer(step.arguments, kept)[1].splitlines():
                 say("   " + line)
             say()
-    if not as_json:
+    if not as_json and not write:
         say(f"To repeat these commands here: subtrie tour --write (makes the folder {FOLDER})")
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .._core.errors import SubtrieError
+from .._core.extras import install_command
 from .._nats.reserved_subjects import INBOX
 from ..acl import Permissions, Traffic
 from .permission_files import BadFile, bad_file
@@ -62,7 +63,7 @@ def read_run(run: str) -> Evidence:
             )
         return _evidence(result)
     except ImportError as error:
-        raise BadFile(f"--traffic needs {error.name}: pip install 'subtrie[audit,cli]'") from None
+        raise BadFile(f"--traffic needs {error.name}: {install_command('audit', 'cli')}") from None
     except (FileNotFoundError, NotADirectoryError):
         raise BadFile(f"{run}: not a result of subtrie audit --out; {_AGAIN}") from None
     except KeyError as error:
@@ -143,7 +144,7 @@ class LogAudit:
             with audit(logs, questions=questions, selection=chosen) as result:
                 return tell(result)
         except ImportError as error:
-            raise BadFile(f"--log needs {error.name}: pip install 'subtrie[audit,cli]'") from None
+            raise BadFile(f"--log needs {error.name}: {install_command('audit', 'cli')}") from None
         except SubtrieError as error:
             raise bad_file(error) from None
         except OSError as error:

@@ -48,7 +48,12 @@ def matches_text(matches: Any) -> str:
     """Return the ``repr`` of the matches of a column: how many rows, and how many match."""
     offsets = matches.offsets
     found = sum(offsets[row] != offsets[row + 1] for row in range(len(matches)))
-    return f"<Matches of {len(matches)} rows: {found} match, {len(matches.ids)} values>"
+    rows, values = _number(len(matches), "row"), _number(len(matches.ids), "value")
+    return f"<Matches of {rows}: {found} matched, {values}>"
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count} {of}" + ("" if count == 1 else "s")
 
 
 def matches_html(matches: Any) -> str:

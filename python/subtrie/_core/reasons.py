@@ -97,8 +97,9 @@ MICROBUS: dict[str, Reason] = {
         "a plane consists of one or more ASCII letters and digits", "use a name such as 'microbus'"
     ),
     "trust": Reason(
-        "the trust zone is 'danger' for port 666 and 'safe' for every other port",
-        "let the encoder set it",
+        "the second token of a Microbus address is 'danger' for port 666 and 'safe' for every other"
+        " port",
+        "let the encoder set it; a subject of another program has none",
     ),
     "port": Reason(
         "a port is written in digits, without a sign or a leading zero", "use 0 to 65535, as in 443"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core.errors import SubtrieError
+from .._core.extras import install_command
 from .._core.file_errors import file_error
 from .nkey import public_bytes
 
@@ -142,7 +143,8 @@ def check_signature(token: str, claims: dict[str, Any], keys: set[Any], path: Pa
         import nacl.exceptions
         import nacl.signing
     except ImportError:
-        raise ImportError("checking a chain needs PyNaCl: pip install 'subtrie[creds]'") from None
+        command = install_command("creds")
+        raise ImportError(f"checking a chain needs PyNaCl: {command}") from None
     signed, _, signature = token.strip().rpartition(".")
     try:
         raw = base64.b64decode(signature + "=" * (-len(signature) % 4), altchars=b"-_")

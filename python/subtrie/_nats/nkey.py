@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core.errors import refusal
+from .._core.extras import install_command
 from .._core.file_errors import file_error
 from .secret_file import secret_file_fault
 
@@ -100,7 +101,7 @@ def nkeys_package() -> Any:
     try:
         import nkeys
     except ImportError:
-        raise ImportError("signing needs nkeys: pip install 'subtrie[creds]'") from None
+        raise ImportError(f"signing needs nkeys: {install_command('creds')}") from None
     return nkeys
 
 

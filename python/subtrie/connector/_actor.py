@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .._core.control_headers import ACTOR
 from .._core.errors import SubtrieError
+from .._core.extras import install_command
 from .._core.ports import CONTROL
 from . import _system
 from ._claims import Claims, flattened
@@ -245,8 +246,8 @@ def _check_signature(key: bytes, token: str, signature: str) -> None:
         from nacl.exceptions import CryptoError
         from nacl.signing import VerifyKey
     except ImportError:
-        logger.error("actor tokens need PyNaCl: pip install 'subtrie[creds]'")
-        _refuse("this service cannot check signatures; pip install 'subtrie[creds]'")
+        logger.error("actor tokens need PyNaCl: %s", install_command("creds"))
+        _refuse("this service cannot check signatures; its log says why")
     try:
         VerifyKey(key).verify(token.rpartition(".")[0].encode(), _decoded(signature))
     except (CryptoError, ValueError):

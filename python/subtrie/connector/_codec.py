@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from .._core import control_headers, engine
 from .._core.errors import refusal
+from .._core.extras import install_command
 from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import reason_phrase
 from ._headers import Headers, HeaderValues, canonical
@@ -82,7 +83,7 @@ def check_installed() -> None:
     """
     if find_spec("h11") is None:
         raise ImportError(
-            "messages from a broker need h11: pip install 'subtrie[connector]'", name="h11"
+            f"messages from a broker need h11: {install_command('connector')}", name="h11"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 from .. import microbus
 from .._core.errors import HostnameCollision, refusal
@@ -399,13 +399,13 @@ class Connector:
     trigger = PartMethod("_client", RequestClient.trigger)
     watch = PartMethod("_transport", Transport.watch)
 
+    @overload
+    def config(self, name: str, *, default: str) -> Config[str]: ...
+    @overload
     def config(
-        self,
-        name: str,
-        *,
-        default: Value,
-        parse: Callable[[str], Value] = str,  # type: ignore[assignment]
-    ) -> Config[Value]:
+        self, name: str, *, default: Value, parse: Callable[[str], Value]
+    ) -> Config[Value]: ...
+    def config(self, name: str, *, default: Any, parse: Callable[[str], Any] = str) -> Config[Any]:
         """Declare a configuration value that ``configurator.core`` may set.
 
         Args:

@@ -99,11 +99,11 @@ def run(*connectors: Connector) -> None:
     try:
         asyncio.run(serve(*connectors))
     except (BusError, ConnectionError, TimeoutError) as error:
-        logger.error("%s%s", error, _missing_creds(error, connectors))
+        logger.error("%s%s", error, missing_creds(error, connectors))
         raise SystemExit(1) from None
 
 
-def _missing_creds(error: BaseException, connectors: Iterable[Connector]) -> str:
+def missing_creds(error: BaseException, connectors: Iterable[Connector]) -> str:
     """Return which creds files were looked for, if the broker wants some and none is there."""
     if not refuses_credentials(error):
         return ""

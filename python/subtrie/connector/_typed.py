@@ -104,8 +104,15 @@ class Call(Generic[P, R]):
         copy.__dict__.update(self.__dict__)
         return copy
 
-    def _sent(self, positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    def _sent(
+        self, connector: object, positional: tuple[Any, ...], named: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return the options of the request for the arguments of a call."""
+        if not isinstance(connector, Connector):
+            raise TypeError(
+                f"the first argument of {self.__name__} is the connector that sends the request, "
+                f"not {type(connector).__name__}: {self.__name__}(connector, …)"
+            )
         timeout = self._timeout
         if "timeout" not in self._signature.parameters and "timeout" in named:
             timeout = named.pop("timeout")
@@ -132,8 +139,9 @@ class Call(Generic[P, R]):
 
         Raises:
             HTTPError: The response is an error, or does not fit the declared type.
+            TypeError: The first argument is not a connector, or others do not fit the function.
         """
-        sent = self._sent(positional, named)
+        sent = self._sent(connector, positional, named)
         response = await connector.request(self.method, self.url, source=self._source, **sent)
         if len(response.body) > LARGE_BODY:
             read = partial(self._result.read, response)
@@ -157,7 +165,7 @@ class Call(Generic[P, R]):
         Raises:
             HTTPError: An argument cannot be sent.
         """
-        sent = self._sent(positional, named)
+        sent = self._sent(connector, positional, named)
         responses = connector.publish(self.method, self.url, **sent)
         return Answers(responses, self._result, self._source)
 
@@ -252,6 +260,10 @@ class Client:
         return own + [
             each.at(**changed) for each in origin.declared_calls() if each.__name__ not in names
         ]
+
+    def __repr__(self) -> str:
+        names = ", ".join(sorted(each.__name__ for each in self.declared_calls()))
+        return f"<Client {self.host}: {names or 'no functions'}>"
 
     def __getattr__(self, name: str) -> Any:
         origin, changed = vars(self).get("_origin") or (None, {})

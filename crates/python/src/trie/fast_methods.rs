@@ -92,9 +92,12 @@ unsafe fn call(
                     Borrowed::from_ptr(py, *args),
                 )
             };
-            // The type itself, which costs no call; a subclass takes the other way, and so does a
-            // lone surrogate, for which the original method raises its own exception.
-            let subject = subject.cast_exact::<PyString>().ok()?;
+            // The type itself costs no call; a subclass, such as `Subject`, is one by its flags. For
+            // another type or a lone surrogate the original method raises its own exception.
+            let subject = match subject.cast_exact::<PyString>() {
+                Ok(exact) => exact,
+                Err(_) => subject.cast::<PyString>().ok()?,
+            };
             let text = subject.to_str().ok()?;
             Some(look_up(py, trie.get(), text).unwrap_or_else(|error| {
                 error.restore(py);

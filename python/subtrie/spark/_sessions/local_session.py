@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import IO, TYPE_CHECKING
 
+from ..._core.extras import install_command
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -166,7 +168,7 @@ def check() -> None:
     if version < _PYSPARK:
         raise SparkStartError(
             f"the audit needs PySpark {_PYSPARK[0]}.{_PYSPARK[1]} or newer, this is "
-            f"{pyspark.__version__}: pip install -U 'subtrie[spark]'"
+            f"{pyspark.__version__}: {install_command('spark')}"
         )
     _check_java()
 
@@ -186,7 +188,7 @@ def check_packages(*more: str) -> None:
         except ImportError as error:
             also = " 'pyspark[connect]'" if module in more else ""
             raise SparkStartError(
-                f"the audit needs {error.name or module}: pip install 'subtrie[spark,cli]'{also}"
+                f"the audit needs {error.name or module}: {install_command('spark', 'cli')}{also}"
             ) from None
 
 

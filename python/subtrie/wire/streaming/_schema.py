@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..._core.errors import SubjectError, WireError
+from ..._core.extras import install_command
 from ..._core.reasons import REASONS
 
 _COMMENT = re.compile(r"//[^\n]*")
@@ -69,7 +70,7 @@ def loaded() -> dict[str, Any]:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:
         raise ImportError(
-            "NATS Streaming needs the protobuf runtime: pip install 'subtrie[wire]'"
+            f"NATS Streaming needs the protobuf runtime: {install_command('wire')}"
         ) from error
     source = _COMMENT.sub("", text())
     package = _PACKAGE.search(source)
