@@ -142,6 +142,25 @@ def seen_subscriptions(run: Run) -> Rows:
     )
 
 
+def coverage(truth: Truth) -> Rows:
+    """Return the messages that each pattern and queue group of the programs received."""
+    patterns = {(each.pattern, each.queue) for each in truth.subscriptions}
+    received = (each for some in truth.received.values() for each in some)
+    return Counter(key for each in received if (key := (each.pattern, each.queue)) in patterns)
+
+
+def seen_coverage(run: Run) -> Rows:
+    """Return the same of an audit, without the patterns of leaf nodes and of answers."""
+    found: Rows = Counter()
+    own = {(row["server"], row["pattern"], row["queue"]) for row in run.rows("subscriptions")
+           if "/leaf:" not in row["conn"]}  # fmt: skip
+    for row in run.rows("coverage"):
+        key = (row["pattern"], row["queue"])
+        if (row["server"], *key) in own and not row["pattern"].startswith(("_INBOX", "_R_")):
+            found[key] += row["delivered"]
+    return +found
+
+
 def requests(truth: Truth) -> Rows:
     """Return the answered and unanswered requests of each program."""
     found: Rows = Counter()
@@ -179,6 +198,7 @@ TABLES: dict[str, tuple[Callable[[Truth], Rows], Callable[[Run], Rows]]] = {
     "logins": (logins, seen_logins),
     "other_traffic": (published, seen_published),
     "subscriptions": (subscriptions, seen_subscriptions),
+    "coverage": (coverage, seen_coverage),
     "latency": (requests, seen_requests),
 }
 
