@@ -9,7 +9,7 @@ from random import Random
 
 from subtrie._core import dispatcher
 from subtrie.connector import _io_thread, _metrics, _runtime, _system, _threads, _transport
-from subtrie.connector._broker import shared
+from subtrie.connector._broker import loop_reading, shared
 
 from .network import Network
 from .scheduler import Scheduler
@@ -30,13 +30,16 @@ def _forget() -> None:
 
 
 @contextlib.contextmanager
-def installed(scheduler: Scheduler, network: Network, seed: object) -> Iterator[None]:
+def installed(
+    scheduler: Scheduler, network: Network, seed: object, loop_reads_after: int
+) -> Iterator[None]:
     """Replace the system within a ``with`` block.
 
     Args:
         scheduler: The scheduler.
         network: The network.
         seed: What random numbers of the connector are drawn from.
+        loop_reads_after: Reads in a row after which the loop of the services reads a connection.
     """
     random = Random(f"system:{seed}")
     before = {name: getattr(_system, name) for name in _NAMES}
@@ -53,8 +56,9 @@ def installed(scheduler: Scheduler, network: Network, seed: object) -> Iterator[
         "start_thread": lambda target, *given, name: scheduler.spawn(name, target, *given),
         "executor": lambda threads, name: Threads(scheduler, threads, name),
     }
-    threads = threading.active_count()
+    threads, enough = threading.active_count(), loop_reading.ENOUGH
     try:
+        loop_reading.ENOUGH = loop_reads_after
         for name, value in replaced.items():
             setattr(_system, name, value)
         _forget()
@@ -62,5 +66,6 @@ def installed(scheduler: Scheduler, network: Network, seed: object) -> Iterator[
     finally:
         for name, value in before.items():
             setattr(_system, name, value)
+        loop_reading.ENOUGH = enough
         _forget()
     assert threading.active_count() <= threads, "a thread of the world has not ended"

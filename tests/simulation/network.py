@@ -111,7 +111,7 @@ class Connection:
     def __init__(self, network: Network, server: Server, number: int) -> None:
         self.network, self.server, self.number = network, server, number
         self.handles = 1
-        self.wake: Callable[[], None] = lambda: None
+        self.wakers: list[Callable[[], None]] = []  # of the loops that watch it
         self.inbox = bytearray()
         self.ended = self.broken = False  # the server closed; the connection was reset
         self.half_open = False
@@ -121,6 +121,11 @@ class Connection:
         self._last = [0.0, 0.0]  # when the last bytes arrive
         self._queues: list[deque[tuple[float, Callable[[], None]]]] = [deque(), deque()]
         self.buffer, self.window = network.buffer, network.window
+
+    def wake(self) -> None:
+        """Let the loops that watch the connection look at it."""
+        for each in self.wakers:
+            each()
 
     # --- the client
 
@@ -322,7 +327,7 @@ class Network:
         if server is None:
             raise ConnectionRefusedError(111, f"connection to {host}:{port} refused")
         connection = Connection(self, server, len(self.connections))
-        connection.wake = wake
+        connection.wakers.append(wake)
         self.connections.append(connection)
         self.scheduler.note(f"c{connection.number} connects to {port}")
         self.scheduler.at(self.scheduler.now, lambda: server.accept(connection))

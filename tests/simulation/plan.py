@@ -46,6 +46,7 @@ class Plan:
         window: Bytes on the way to a client.
         max_pending: Bytes that may wait for a client at a server.
         intruder: Whether another client repeats messages in its own name.
+        loop_reads_after: Reads in a row after which the loop of the services reads a connection.
     """
 
     seed: object
@@ -68,6 +69,7 @@ class Plan:
     window: int = 1 << 20
     max_pending: int = 8 << 20
     intruder: bool = False
+    loop_reads_after: int = 1
 
 
 def plan_of(seed: object) -> Plan:
@@ -101,4 +103,5 @@ def plan_of(seed: object) -> Plan:
     else:
         plan.storm = random.choice((3.0, 6.0, 6.0, 90.0))
         plan.max_pending = random.choice((200_000, 8 << 20))
+    plan.loop_reads_after = random.choice((1, 1, 2, 16))
     return plan

@@ -8,6 +8,7 @@ from typing import Any
 
 from subtrie._core import control_headers
 from subtrie.connector._broker.connection import Connection
+from subtrie.connector._broker.loop_reading import LoopReading
 from subtrie.connector._broker.session import Session
 from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._fragments import Reassembler
@@ -21,7 +22,7 @@ Replace = Callable[[Any, str, Any], None]
 
 def acknowledgement_after_the_handler(replace: Replace) -> None:
     """Write acknowledgements once the messages were given to their receivers."""
-    before = Session.buffer_updated
+    before = Session._deliver
 
     class Later:
         def __init__(self, reader: Any, session: Session) -> None:
@@ -35,15 +36,16 @@ def acknowledgement_after_the_handler(replace: Replace) -> None:
             self._session._late = acknowledgements  # type: ignore[attr-defined]
             return items, groups, b""
 
-    def buffer_updated(self: Session, nbytes: int) -> None:
+    def _deliver(self: Session, nbytes: int, process: Any) -> Any:
         if not isinstance(self.reader, Later):
             self.reader = Later(self.reader, self)  # type: ignore[assignment]
-        before(self, nbytes)
+        delivered = before(self, nbytes, process)
         late = getattr(self, "_late", b"")
         if late:
-            self.write(late)
+            self._acknowledge(late)
+        return delivered
 
-    replace(Session, "buffer_updated", buffer_updated)
+    replace(Session, "_deliver", _deliver)
 
 
 def subscribed_twice_after_a_reconnect(replace: Replace) -> None:
@@ -132,6 +134,20 @@ def lost_error(replace: Replace) -> None:
     replace(Session, "_process", _process)
 
 
+def read_by_two(replace: Replace) -> None:
+    """Read in the connection's thread again without stopping the loop of the services."""
+
+    def end(self: LoopReading, *, wait: bool) -> bool:
+        return True
+
+    replace(LoopReading, "end", end)
+
+
+def left_to_a_blocked_loop(replace: Replace) -> None:
+    """Leave the reading to the loop of the services for as long as it does not give it back."""
+    replace(Session, "_watch", lambda self, reading, reads: None)
+
+
 #: The planted faults by name.
 PLANTED = {
     "acknowledgement after the handler": acknowledgement_after_the_handler,
@@ -142,4 +158,6 @@ PLANTED = {
     "fragment of another sender": fragment_of_another_sender,
     "deadline shared by two services": shared_deadline,
     "lost -ERR": lost_error,
+    "connection read by two": read_by_two,
+    "reading left to a blocked loop": left_to_a_blocked_loop,
 }

@@ -95,6 +95,14 @@ class _Selector(selectors._BaseSelectorImpl):
         self.waiting: Actor | None = None
         self.woken = False
 
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """Watch a socket; its connection wakes this loop from now on."""
+        key = super().register(fileobj, events, data)
+        wakers = self._loop.network.sockets[key.fd].connection.wakers
+        if self.wake not in wakers:
+            wakers.append(self.wake)
+        return key
+
     def wake(self) -> None:
         """Let the loop look at its sockets and callbacks."""
         self.woken = True

@@ -231,7 +231,7 @@ class World:
                 each.addHandler(log)
                 each.setLevel(logging.INFO)
                 each.propagate = False
-            with installed(scheduler, self.network, plan.seed):
+            with installed(scheduler, self.network, plan.seed, plan.loop_reads_after):
                 callers = [self._call(number) for number in range(plan.callers)]
                 services = [self._serve(number) for number in range(plan.replicas)]
                 mains = [[each] for each in [*callers, *services]]

@@ -164,14 +164,19 @@ class Runtime:
 
     def hand_over_all(
         self, step: Callable[..., None], arguments: Iterable[tuple[Any, ...]]
-    ) -> None:
-        """Run a step for each of several arguments, as ``hand_over`` does, with a wake-up now."""
+    ) -> Callable[[], None] | None:
+        """Run a step for each of several arguments, as ``hand_over`` does, with a wake-up now.
+
+        Returns:
+            On this connector's loop: what to call within this turn, which saves another one.
+        """
         self._handed.extend(zip(repeat(step), arguments))
-        if asyncio._get_running_loop() is self.loop:
-            self._wake_soon()
-        elif not self._taking:
+        if not self._taking:
             self._taking = True
+            if asyncio._get_running_loop() is self.loop:
+                return self._take
             self._wake()
+        return None
 
     def _wake_soon(self) -> None:
         loop = self.loop

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from .._core import control_headers
@@ -56,7 +57,10 @@ class RequestServer:
         self.endpoints: list[Endpoint] = []
         self.own_endpoints: list[Endpoint] = []
         self.runner = HandlerRunner(runtime, transport)
-        self._arrived: list[tuple[int, Endpoint, RequestEnvelope, str, HTTPError | None]] = []
+        # Appended to where the connection is read, emptied in its thread.
+        self._arrived: deque[tuple[int, Endpoint, RequestEnvelope, str, HTTPError | None]] = (
+            _system.queue()
+        )
         self._backlog, self.transfers = self._new_backlog(), self._new_transfers()
         self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
         self._acknowledged_receiver = self._receive_acknowledged  # one object for all endpoints
@@ -165,7 +169,7 @@ class RequestServer:
         return True
 
     def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
-        """Take the payload of a message from the bus, on the connection's loop."""
+        """Take the payload of a message from the bus, where the connection is read."""
         runtime = self._runtime
         runtime.metrics.deliveries["nats"] += 1
         read = self._read(subject, payload)
@@ -181,8 +185,14 @@ class RequestServer:
             self._seen, self._held_since = 1, _system.monotonic()
             self._transport.after_writes(self._hand_over)
 
-    def _receive_acknowledged(self, messages: Sequence[tuple[Endpoint, str, bytes]]) -> None:
-        """Take the payloads of requests that were acknowledged, on the connection's loop."""
+    def _receive_acknowledged(
+        self, messages: Sequence[tuple[Endpoint, str, bytes]]
+    ) -> Callable[[], None] | None:
+        """Take the payloads of requests that were acknowledged, where the connection is read.
+
+        Returns:
+            What begins with them, if that is this connector's loop.
+        """
         runtime, backlog = self._runtime, self._backlog
         runtime.metrics.deliveries["nats"] += len(messages)
         for number, (_, _, payload) in enumerate(messages):
@@ -193,7 +203,7 @@ class RequestServer:
                     if read is not None:
                         self.runner.refuse(endpoint, subject, *read[:2])
                 break
-        runtime.hand_over_all(self._begin_acknowledged, messages)
+        return runtime.hand_over_all(self._begin_acknowledged, messages)
 
     def _hand_over(self) -> None:
         """Hand what has arrived to the connector's loop: all of it is acknowledged.
@@ -208,9 +218,8 @@ class RequestServer:
             self._hand_over_now()
 
     def _hand_over_now(self) -> None:
-        taken, self._arrived = self._arrived, []
-        for each in taken:
-            self._runtime.hand_over(self._begin_read, *each)
+        while self._arrived:
+            self._runtime.hand_over(self._begin_read, *self._arrived.popleft())
 
     def _hand_over_last(self, begun: asyncio.Future[None]) -> None:
         """Hand over what has arrived; ``begun`` is done when the loop has begun with all of it."""

@@ -32,7 +32,8 @@ class Acknowledging:
         whole: The acknowledgement of a message, before and after the message id.
         fragment: That of a fragment.
         receiver: Takes tag, subject and payload of the messages that were read and acknowledged
-            together, in order; the others have their own receiver.
+            together, in order; the others have their own receiver. Returns what to call once
+            everything of the read was delivered, or None.
         tag: The object that stands for the subscription.
     """
 
@@ -40,7 +41,7 @@ class Acknowledging:
     host: str
     whole: tuple[bytes, bytes]
     fragment: tuple[bytes, bytes]
-    receiver: Callable[[Sequence[tuple[Any, str, bytes]]], None]
+    receiver: Callable[[Sequence[tuple[Any, str, bytes]]], Callable[[], None] | None]
     tag: Any
 
 

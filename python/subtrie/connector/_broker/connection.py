@@ -48,7 +48,7 @@ _CHUNK = 1 << 20  # bytes of one write; between two of them writing may pause
 #: Seconds since the last write after which a message is written alone, if the turn before had one
 #: only. Longer joins more messages to one write, and then each message alone waits for the end of
 #: a turn, with a poll more.
-_ALONE_AFTER = 0.0002
+_ALONE_AFTER = 0.0001
 _CLOSE_LIMIT = 2.0  # seconds to write what is left
 
 #: A message as it is written, or a function to call once everything before it was written.
@@ -67,6 +67,8 @@ class Connection:
         self._host, self.loop = host, loop
         #: Called with each publish or subscription that the broker refuses, on this loop.
         self.on_violation: list[Callable[[RefusedOperation], bool]] = []
+        #: The event loop of all services of this connection; None if there are several.
+        self.services_loop: asyncio.AbstractEventLoop | None = None
         self._credentials: Credentials
         self._servers: ServerPool
         self._session: Session | None = None
@@ -145,6 +147,7 @@ class Connection:
             on_info=self._on_info,
             on_error=self._on_error,
             on_writable=self._write,
+            services_loop=lambda: self.services_loop,
         )
         try:
             async with asyncio.timeout(HANDSHAKE_LIMIT):

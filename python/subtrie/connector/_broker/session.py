@@ -5,22 +5,26 @@ all messages of one read written before the first receiver is called. A ``PONG``
 same order, so that after it everything the server sent before has been received.
 
 Other threads may write too, while the operating system takes everything at once: that saves waking
-the thread of the connection for each message. A lock keeps their bytes apart.
+the thread of the connection for each message. A lock keeps their bytes apart. The loop of the
+services may also read (``loop_reading``), and then gives everything but messages to the thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..._core import engine
 from ..._core.errors import WireError
 from .. import _system
+from .loop_reading import MANY, MUCH, WATCH, LoopReading, ReadRate
 from .server_info import InfoRefused, ServerInfo
 
 #: The receivers of messages by subscription id.
@@ -45,6 +49,7 @@ class Session(asyncio.BufferedProtocol):
         on_info: Called with what is known after a further ``INFO``.
         on_error: Called with the text of each ``-ERR``.
         on_writable: Called when writing may go on.
+        services_loop: Returns the event loop that may read messages itself, or None.
 
     Attributes:
         info: What the server said in ``INFO``; with TLS, its servers only if it came encrypted.
@@ -63,8 +68,10 @@ class Session(asyncio.BufferedProtocol):
         on_info: Callable[[ServerInfo], None],
         on_error: Callable[[str], None],
         on_writable: Callable[[], None],
+        services_loop: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
     ) -> None:
         self._loop, self._receivers = loop, receivers
+        self._services_loop = services_loop
         self._on_info, self._on_error, self._on_writable = on_info, on_error, on_writable
         self._new_reader()
         self.info = ServerInfo()
@@ -81,6 +88,9 @@ class Session(asyncio.BufferedProtocol):
         self._pongs: deque[asyncio.Future[bool]] = deque()
         self._shared_ping: asyncio.Future[bool] | None = None
         self._error: Exception | None = None
+        self._rate = ReadRate()
+        self._reading: LoopReading | None = None  # while the loop of the services reads
+        self._process_in_thread = partial(self._in_thread, self._process)
 
     def _new_reader(self) -> None:
         self.reader = engine.DeliveryReader()
@@ -100,22 +110,39 @@ class Session(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Acknowledge and deliver what was read."""
+        count, steps = self._deliver(nbytes, self._process)
+        for step in steps:
+            step()
+        if self._socket is not None and self._rate.admits(count, nbytes):
+            self._offer_reading()
+
+    def _deliver(
+        self, nbytes: int, process: Callable[[Any], None]
+    ) -> tuple[int, list[Callable[[], None]]]:
+        """Acknowledge and deliver what was read; return the number of messages, and further steps.
+
+        Args:
+            nbytes: The bytes in the buffer.
+            process: Takes the operations that are not messages.
+        """
         failure: WireError | None = None
         items: Sequence[Any]
         groups: Sequence[Any]
+        steps: list[Callable[[], None]] = []
         try:
             items, groups, acknowledgements = self.reader.feed(bytes(self._buffer[:nbytes]))
         except WireError as error:
             failure, items = error, error.operations
             groups, acknowledgements = error.groups, error.acknowledgements
-        if acknowledgements:
-            self.write(acknowledgements)
-            if not self.writable and self._unread() > MAX_UNREAD:
-                self.abort(ConnectionError("the server does not read what it is sent"))
-                return
+        count = len(items)
+        if acknowledgements and not self._acknowledge(acknowledgements):
+            return count, steps
         for take, messages in groups:
+            count += len(messages)
             try:
-                take(messages)
+                step = take(messages)
+                if step is not None:
+                    steps.append(step)
             except Exception as error:  # asyncio would abort the connection
                 self._report(error, messages[0][1])
         receivers = self._receivers
@@ -129,9 +156,86 @@ class Session(asyncio.BufferedProtocol):
                     except Exception as error:  # the others are received all the same
                         self._report(error, subject)
             else:
-                self._process(item)
+                process(item)
         if failure is not None:
-            self.abort(ConnectionError(f"the server violates the protocol: {failure}"))
+            reason = ConnectionError(f"the server violates the protocol: {failure}")
+            self._in_thread(self.abort, reason)
+        return count, steps
+
+    def _acknowledge(self, acknowledgements: bytes) -> bool:
+        """Write acknowledgements; False if the connection ends for want of a server that reads."""
+        if self._reading is None:
+            self.write(acknowledgements)
+            if not self.writable and self._unread() > MAX_UNREAD:
+                self.abort(ConnectionError("the server does not read what it is sent"))
+                return False
+        elif not self.write_at_once(acknowledgements):
+            with self._lock:  # before whatever is written from now on
+                self._rest += acknowledgements
+            self._in_thread(self.write, b"")
+        return True
+
+    def _in_thread(self, step: Callable[..., Any], *arguments: Any) -> None:
+        """Run a step in the connection's thread: now, or soon if the loop of the services reads."""
+        if self._reading is None:
+            step(*arguments)
+        else:
+            with contextlib.suppress(RuntimeError):  # the thread has ended
+                self._loop.call_soon_threadsafe(step, *arguments)
+
+    # --- reading on the loop of the services
+
+    def _offer_reading(self) -> None:
+        """Let the loop of the services read once it takes a turn: it may be blocked."""
+        loop = self._services_loop()
+        if loop is not None:
+            accept = partial(self._loop.call_soon_threadsafe, self._let_read, loop)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(accept)
+
+    def _let_read(self, loop: asyncio.AbstractEventLoop) -> None:
+        transport = self._transport
+        if self._reading is not None or transport is None or self._socket is None:
+            return
+        transport.pause_reading()
+        reading = LoopReading(loop, self._socket.dup(), self._read_on_loop, self._on_loop_ended)
+        self._reading = reading
+        if reading.begin():
+            self._loop.call_later(WATCH, self._watch, reading, 0)
+        else:
+            self._read_here()
+
+    def _read_on_loop(self, reading: socket.socket) -> tuple[bool, list[Callable[[], None]]]:
+        try:
+            nbytes = reading.recv_into(self._buffer)
+        except (BlockingIOError, InterruptedError):
+            return True, []
+        except OSError:  # the thread will meet it too
+            return False, []
+        if not nbytes:
+            return False, []
+        count, steps = self._deliver(nbytes, self._process_in_thread)
+        return count <= MANY and nbytes <= MUCH and not self._rest, steps
+
+    def _on_loop_ended(self) -> None:
+        self._in_thread(self._read_here)
+
+    def _watch(self, reading: LoopReading, reads: int) -> None:
+        """Read here again if the loop has read nothing since the last look."""
+        if reading is self._reading:
+            if reading.reads == reads and reading.end(wait=False):
+                self._read_here()
+            else:
+                self._loop.call_later(WATCH, self._watch, reading, reading.reads)
+
+    def _read_here(self) -> None:
+        if self._reading is not None:
+            self._reading.end(wait=True)
+            self._reading = None
+            if self._transport is not None:
+                self._transport.resume_reading()
+
+    # --- operations that are not messages
 
     def _report(self, error: Exception, subject: str) -> None:
         message = f"a message with the subject {subject} could not be received"
@@ -192,6 +296,7 @@ class Session(asyncio.BufferedProtocol):
             if not pong.done():
                 pong.set_result(False)
         self._pongs.clear()
+        self._read_here()
         if self._info_timer is not None:
             self._info_timer.cancel()
         with self._lock:

@@ -123,6 +123,7 @@ async def connect(credentials: Credentials, host: str) -> SharedConnection:
     Raises:
         ConnectionError: The server does not answer, or refuses the credentials.
     """
+    loop = asyncio.get_running_loop()
     key = credentials.digest
     with _lock:
         connection = _pool.get(key)
@@ -131,6 +132,9 @@ async def connect(credentials: Credentials, host: str) -> SharedConnection:
             _pool[key] = connection
             work = connection._connect(credentials)
             connection._ready = asyncio.run_coroutine_threadsafe(work, connection.loop)
+            connection.services_loop = loop
+        elif connection.services_loop is not loop:
+            connection.services_loop = None
         connection._users += 1
     try:
         await asyncio.shield(asyncio.wrap_future(connection._ready))

@@ -24,7 +24,7 @@ class DeliveryReader:
         host: str,
         whole: tuple[bytes, bytes],
         fragment: tuple[bytes, bytes],
-        receiver: Callable[[list[tuple[Any, str, bytes]]], None],
+        receiver: Callable[[list[tuple[Any, str, bytes]]], Callable[[], None] | None],
         tag: Any,
     ) -> None:
         """Do nothing: the receiver acknowledges."""
