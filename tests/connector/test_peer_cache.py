@@ -61,7 +61,7 @@ async def test_a_replica_that_shuts_down_hands_over_its_values(make):
                 three._cache.hold(f"k{n}", b"%d" % n)
         assert len(three._cache) == 0
         assert len(one._cache) + len(two._cache) == 20
-        values = {**one._cache._held, **two._cache._held}
+        values = {key: held[0] for each in (one, two) for key, held in each._cache._held.items()}
         assert values == {f"k{n}": b"%d" % n for n in range(20)}
         one._cache.hold("last", b"value")
     # the last replica has no other to hand its values to, and does not wait

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import logging
+from pathlib import Path
 
 import pytest
 
+import subtrie.connector
 from patience import until
 from subtrie.connector import HTTPError
 from subtrie.connector._errors import RequestTimeout
@@ -110,3 +113,35 @@ def test_what_was_left_out_is_counted():
     assert rate.left_out() == " (4 more were not logged)"
     assert rate.left_out() == ""
     assert str(RequestTimeout("timeout"))
+
+
+_LOGGING = {f"logger.{name}" for name in ("debug", "info", "warning", "error", "exception", "log")}
+
+
+def _formats(function, argument):
+    """Return the formats that a call of the logger may have: a name stands for its assignments."""
+    if isinstance(argument, ast.Name):
+        return [
+            each.value
+            for each in ast.walk(function)
+            if isinstance(each, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == argument.id for t in each.targets)
+        ]
+    return [argument]
+
+
+def test_every_record_names_its_service_first():
+    found, nameless = 0, []
+    for path in sorted(Path(subtrie.connector.__file__).parent.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for call in ast.walk(function):
+                if not (isinstance(call, ast.Call) and ast.unparse(call.func) in _LOGGING):
+                    continue
+                for text in _formats(function, call.args[call.func.attr == "log"]):
+                    found += 1
+                    if not (isinstance(text, ast.Constant) and str(text.value).startswith("%s")):
+                        nameless.append(f"{path.name}:{call.lineno}: {ast.unparse(text)}")
+    assert found > 30
+    assert nameless == []

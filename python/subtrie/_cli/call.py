@@ -13,6 +13,7 @@ import click
 from .._core.errors import SubtrieError
 from ..connector import Connector, HTTPError, Response
 from ..connector._run import missing_creds
+from .broker_options import broker_options
 from .stream import print_json, printable
 
 _BROKER_LIMIT = 5.0  # seconds to wait for a broker that is not there
@@ -33,11 +34,7 @@ _BROKER_LIMIT = 5.0  # seconds to wait for a broker that is not there
               show_default=True, help="The seconds to wait; at most 5 for the broker.")  # fmt: skip
 @click.option("--host", default="cli.subtrie", show_default=True, metavar="HOST",
               help="The host that sends it.")  # fmt: skip
-@click.option(
-    "--nats", help="The URL of the broker.  [default: MICROBUS_NATS, else nats://127.0.0.1:4222]"
-)
-@click.option("--creds", type=click.Path(dir_okay=False), help="The creds file.")
-@click.option("--plane", help="The plane.  [default: MICROBUS_PLANE, else microbus]")
+@broker_options
 @click.option("-i", "--include", is_flag=True, help="Print the status and the headers too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per response.")
 def call(

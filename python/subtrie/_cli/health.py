@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 
 import click
 
 from .._core.errors import SubtrieError
 from .._core.ports import CONTROL
 from ..connector import AckTimeout, Connector, HTTPError, Response
+from .broker_options import broker_options
 from .stream import print_json, printable
 
 #: Seconds for the broker and the answer, so that with the start of the interpreter it is a second.
@@ -24,11 +27,7 @@ _LIMIT = 0.6
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=_LIMIT,
               show_default=True, help="The seconds for the broker and the answer.")  # fmt: skip
 @click.option("--host", metavar="HOST", help="The host that asks.  [default: the service's own]")
-@click.option(
-    "--nats", help="The URL of the broker.  [default: MICROBUS_NATS, else nats://127.0.0.1:4222]"
-)
-@click.option("--creds", type=click.Path(dir_okay=False), help="The creds file.")
-@click.option("--plane", help="The plane.  [default: MICROBUS_PLANE, else microbus]")
+@broker_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def health(
     service: str,
@@ -52,21 +51,21 @@ def health(
       subtrie health orders.example
       subtrie health orders.example --id id-orders1 --timeout 2
     """
-    logging.getLogger("subtrie").setLevel(logging.CRITICAL)  # the one line says it
     name = f"{instance}.{service}" if instance else service
     begun, why = time.perf_counter(), ""
     response: Response | None = None
     try:
-        asker = Connector(
-            host or service,
-            nats=nats,
-            creds=creds,
-            plane=plane,
-            short_circuit=False,
-            round_trip=0.25,
-        )
-        url = f"https://{name}:{CONTROL}/ping"
-        response = asyncio.run(_asked(asker, url, service, timeout))
+        with _quiet():  # the one line says it
+            asker = Connector(
+                host or service,
+                nats=nats,
+                creds=creds,
+                plane=plane,
+                short_circuit=False,
+                round_trip=0.25,
+            )
+            url = f"https://{name}:{CONTROL}/ping"
+            response = asyncio.run(_asked(asker, url, service, timeout))
     except AckTimeout:
         why = f"no such service answers on the plane {asker.plane}"
     except TimeoutError:  # also of the request
@@ -86,6 +85,17 @@ def health(
     else:
         click.echo(f"{name}: {printable(why)}", err=True)
     raise SystemExit(0 if response is not None else 1)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger("subtrie")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 async def _asked(asker: Connector, url: str, source: str, limit: float) -> Response:

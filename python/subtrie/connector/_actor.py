@@ -66,6 +66,7 @@ class ActorVerifier:
     Args:
         fetch: Requests the keys.
         allow_unsigned: Returns whether tokens without a signature are accepted.
+        host: The host of the connector, which the log names.
         clock: Seconds since the epoch, for ``exp`` and ``nbf``.
     """
 
@@ -74,9 +75,11 @@ class ActorVerifier:
         fetch: Fetch,
         *,
         allow_unsigned: Callable[[], bool],
+        host: str = "",
         clock: Callable[[], float] = lambda: _system.now(),
     ) -> None:
         self._fetch, self._allow_unsigned, self._clock = fetch, allow_unsigned, clock
+        self._host = host
         self._keys: dict[str, dict[str, bytes]] = {issuer: {} for issuer in ISSUERS}
         self._fetched: dict[str, float] = {}
         self._fetching: dict[str, asyncio.Task[None]] = {}
@@ -162,7 +165,7 @@ class ActorVerifier:
         if issuer not in self._keys:
             _refuse("not issued by a token service")
         key = await self._key(issuer, key_id)
-        _check_signature(key, token, signature)
+        _check_signature(key, token, signature, self._host)
         # The claims are unfolded only now: an unsigned token costs no work for them.
         flat, expires, not_before = flattened(claims), claims.get("exp"), claims.get("nbf")
         return _Token(payload, flat, expires, not_before, issuer, key_id, key)
@@ -204,11 +207,12 @@ class ActorVerifier:
         try:
             source, value = await self._fetch(f"https://{issuer}:{CONTROL}/jwks", _FETCH_LIMIT)
             if source != issuer:
-                logger.warning("keys of %s came from %s and are not used", issuer, source)
+                text = "%s: keys of %s came from %s and are not used"
+                logger.warning(text, self._host, issuer, source)
                 return
             self._keys[issuer] = _keys_in(value)
         except (SubtrieError, ValueError) as error:
-            logger.warning("the keys of %s cannot be read: %s", issuer, error)
+            logger.warning("%s: the keys of %s cannot be read: %s", self._host, issuer, error)
         finally:
             self._fetching.pop(issuer, None)
 
@@ -241,12 +245,12 @@ def _bounds(moment: Any) -> bool:
     return moment != 0
 
 
-def _check_signature(key: bytes, token: str, signature: str) -> None:
+def _check_signature(key: bytes, token: str, signature: str, host: str) -> None:
     try:
         from nacl.exceptions import CryptoError
         from nacl.signing import VerifyKey
     except ImportError:
-        logger.error("actor tokens need PyNaCl: %s", install_command("creds"))
+        logger.error("%s: actor tokens need PyNaCl: %s", host, install_command("creds"))
         _refuse("this service cannot check signatures; its log says why")
     try:
         VerifyKey(key).verify(token.rpartition(".")[0].encode(), _decoded(signature))

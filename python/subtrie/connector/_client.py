@@ -424,9 +424,10 @@ class RequestClient:
                     what = "timeout"
                 text = f"{what}: {request.url.partition('?')[0]}"
                 if isinstance(error, AckTimeout):
-                    error.hint = self._hint()
+                    error.hint = f"is the service running, on the plane {self._runtime.plane}?"
                     if self._transport.nats is None:
                         text += "; there is no broker, so only this process is reached"
+                        error.hint += " Set MICROBUS_NATS to reach others"
                 error.set_message(text)
                 error.trace = trace_of(request)
             raise made_here(error)
@@ -435,9 +436,3 @@ class RequestClient:
             error = read_error(response.body, response.status)
             raise answered(error, f"{request.method} {request.url.partition('?')[0]}")
         return response
-
-    def _hint(self) -> str:
-        """Return what to look at when nothing acknowledges a request."""
-        alone = " There is no broker: only this process is reached (MICROBUS_NATS)"
-        plane = f"is the service running, on the plane {self._runtime.plane}?"
-        return plane + (alone if self._transport.nats is None else "")

@@ -139,6 +139,7 @@ class Connector:
         self._actors = ActorVerifier(
             self._fetch,
             allow_unsigned=lambda: self._runtime.deployment == "TESTING",
+            host=self._runtime.host,
             clock=self._runtime.now,
         )
         self._control = ControlPlane(

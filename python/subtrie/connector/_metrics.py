@@ -66,9 +66,13 @@ class Metrics:
     ``deliveries`` by transport (``memory``, ``nats``); ``rejects`` by reason; ``ack_timeouts``;
     ``timeouts``; ``served`` by endpoint, method, status and whether it is an error; ``callbacks``,
     ``log_messages`` and ``cache_operations`` by the labels of Go.
+
+    Args:
+        host: The host of the service, which the log names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
+        self._host = host
         self.deliveries = {"memory": 0, "nats": 0}
         self.rejects: Counter[str] = Counter()  # by reason
         self.ack_timeouts = 0
@@ -223,7 +227,8 @@ class Metrics:
         if now - _logged.get((plane, reason), -_LOG_EVERY) >= _LOG_EVERY:
             _logged[plane, reason] = now
             logger.warning(
-                "message rejected: %s",
+                "%s: message rejected: %s",
+                self._host,
                 reason,
                 extra={"plane": plane, "reason": reason, "subject": ascii(subject[:200])},
             )

@@ -33,8 +33,8 @@ class PeerCache:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._held: OrderedDict[str, bytes] = OrderedDict()
-        self._used: dict[str, float] = {}  # on the monotonic clock
+        #: Values, and when each was used last, on the monotonic clock; the latest at the end.
+        self._held: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
     @cached_property
@@ -109,7 +109,7 @@ class PeerCache:
     def hold(self, key: str, value: bytes) -> None:
         """Keep a value, and evict others if the cache is full."""
         self.drop(key)
-        self._held[key], self._used[key] = value, _system.monotonic()
+        self._held[key] = value, _system.monotonic()
         self._size += len(value)
         while self._size > _CAPACITY:
             self.drop(next(iter(self._held)))
@@ -121,14 +121,14 @@ class PeerCache:
             key: The key.
             used: Whether this counts as a use, so that it stays longer.
         """
-        value, now = self._held.get(key), _system.monotonic()
-        if value is None or now - self._used[key] >= KEEPS_FOR:
+        held, now = self._held.get(key), _system.monotonic()
+        if held is None or now - held[1] >= KEEPS_FOR:
             self.drop(key)
             return None
         if used:
             self._held.move_to_end(key)
-            self._used[key] = now
-        return value
+            self._held[key] = held[0], now
+        return held[0]
 
     async def offload(self, client: RequestClient, timeout: float) -> int:
         """Hand all values to other replicas, latest first; return how many were taken over.
@@ -144,7 +144,7 @@ class PeerCache:
         try:
             async with asyncio.timeout(timeout):
                 while self._held:
-                    key, value = next(reversed(self._held.items()))
+                    key, (value, _) = next(reversed(self._held.items()))
                     self.drop(key)
                     await client.request("PUT", url, params={"key": key}, body=value)
                     taken += 1
@@ -160,13 +160,12 @@ class PeerCache:
 
     def _clear(self) -> None:
         self._held.clear()
-        self._used.clear()
         self._size = 0
 
     def drop(self, key: str) -> None:
         """Forget the value of a key, if this instance holds it."""
-        self._size -= len(self._held.pop(key, b""))
-        self._used.pop(key, None)
+        if held := self._held.pop(key, None):
+            self._size -= len(held[0])
 
     def delete(self, query: dict[str, str]) -> None:
         """Forget the values of a key, or of all keys with a ``prefix`` or that contain a text.

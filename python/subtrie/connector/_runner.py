@@ -420,7 +420,8 @@ class HandlerRunner:
             return
 
         def failed(error: HTTPError) -> None:  # the caller will time out
-            logger.warning("a response to %s could not be sent: %s", reply_to, error)
+            host = self._runtime.host
+            logger.warning("%s: a response to %s could not be sent: %s", host, reply_to, error)
 
         if len(response.body) <= transport.fragment_size:
             transport.publish(reply_to, response, failed)

@@ -73,7 +73,7 @@ class Runtime:
         self.max_body, self.max_fragments = max_body, max_fragments
         self.max_at_work = max_at_work
         self.ids = ids
-        self.metrics = Metrics()
+        self.metrics = Metrics(host)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.running = self.traced = False
         self.round_trip = 0.0

@@ -298,7 +298,11 @@ class RequestServer:
                 return
         before, after = self._written_ack(status, endpoint.queue)
         payload = before + request.message_id.encode() + after
-        self._transport.publish_bytes(reply_to, payload, _not_acknowledged)
+        self._transport.publish_bytes(reply_to, payload, self._not_acknowledged)
+
+    def _not_acknowledged(self, error: HTTPError) -> None:
+        host = self._runtime.host
+        logger.warning("%s: an acknowledgement could not be sent: %s", host, error)
 
     def _written_ack(self, status: int, queue: str | None) -> tuple[bytes, bytes]:
         """Return the bytes of an acknowledgement before and after the message id."""
@@ -370,7 +374,7 @@ class RequestServer:
         if self.transfers.ended(key):
             return
         if index == 1 and key in self.transfers:
-            logger.warning("repeated first fragment from %s", source)
+            logger.warning("%s: repeated first fragment from %s", self._runtime.host, source)
             return
         now = asyncio.get_running_loop().time()
         try:
@@ -397,7 +401,3 @@ _LONGEST_ID = 128  # characters of a message id
 _SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
 _CLOSE = {"Connection": ["close"]}
 _PLACEHOLDER = "placeholder-of-the-message-id"
-
-
-def _not_acknowledged(error: HTTPError) -> None:
-    logger.warning("an acknowledgement could not be sent: %s", error)

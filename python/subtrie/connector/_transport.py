@@ -208,8 +208,9 @@ class Transport:
             )
             if credentials.from_variables:
                 logger.warning(
-                    "authentication with MICROBUS_NATS_USER, MICROBUS_NATS_TOKEN or "
+                    "%s: authentication with MICROBUS_NATS_USER, MICROBUS_NATS_TOKEN or "
                     "MICROBUS_NATS_USER_JWT is deprecated: use the file %s_nats.creds",
+                    self.host,
                     self.host,
                 )
             self.nats = await connect(credentials, self.host)
@@ -294,7 +295,7 @@ class Transport:
             try:
                 watcher(direction, subject, payload)
             except Exception:  # a watcher must not affect what it watches
-                logger.exception("a watcher failed for subject %s", subject)
+                logger.exception("%s: a watcher failed for subject %s", self.host, subject)
 
     def deliver(self, subject: str, message: Envelope, *, kept: bool = True) -> bool:
         """Deliver in process; False if no subscriber is there.

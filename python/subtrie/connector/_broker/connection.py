@@ -232,13 +232,13 @@ class Connection:
                 try:
                     await self._open(server)
                 except Exception as error:
-                    text = f"{server.host}:{server.port}: {error or type(error).__name__}"
+                    failure = f"{server.host}:{server.port}: {error or type(error).__name__}"
                     plain = isinstance(error, OSError) and not isinstance(error, InfoRefused)
-                    new = not plain and text != said
+                    new = not plain and failure != said
                     logger.log(
-                        logging.WARNING if new else logging.DEBUG, "%s: %s", self._host, text
+                        logging.WARNING if new else logging.DEBUG, "%s: %s", self._host, failure
                     )
-                    said = said if plain else text
+                    said = said if plain else failure
                 else:
                     if not repeated:
                         logger.info("%s: the broker is back", self._host)
