@@ -5,8 +5,10 @@ memory. The grammar of a line's prefix is that of ``subtrie.wire.log``.
 
 A message that the server received has a *window*, which ends at the next operation that its
 connection sent (payload lines aside), at its refusal, or at the first line more than one second of
-log time after its payload line. Windows of one subject, reply and size are served in the order of
-their ends: of the lines of each subscriber, a window takes the earliest inside it that is free.
+log time after its payload line. Windows of one account, subject, reply and size are served in the
+order of their ends: of the lines of each subscriber, a window takes the earliest inside it that is
+free. A line of an account without an open window takes part in those of the account with the latest
+one.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from subtrie.wire._go_quote import unquote
 __all__ = ["read_events"]
 
 Row = dict[str, Any]
-Key = tuple[str, str, int]
+Key = tuple[str, str, int, str]
 
 COLUMNS = (
     *("offset", "until", "time", "conn", "account", "identity"),
@@ -133,7 +135,7 @@ class _Reader:
     def __init__(self) -> None:
         self.found = _Log()
         self._open: dict[str, _Window] = {}
-        self._open_keys: Counter[Key] = Counter()
+        self._open_keys: dict[Key, list[int]] = {}
         self._limits: list[tuple[datetime, int, _Window]] = []
         self._subscriptions: dict[tuple[str, str], _Subscription] = {}
         self._logins = Logins()
@@ -313,9 +315,7 @@ class _Reader:
         told = {"subject": _shown(name), "sid": address, "queue": "up" if up else "down"}
         self._add(position, **shared, op="LINK", **told)
 
-    def _operation(
-        self, position: int, row: Row, client: bool, second: tuple[str, str] | None
-    ) -> None:
+    def _operation(self, position: int, row: Row, client: bool, second: Row | None) -> None:
         """Apply an operation, and add its row."""
         conn, direction, op, size = row["conn"], row["direction"], row["op"], row.get("size")
         sid = row.get("sid", "")
@@ -338,19 +338,21 @@ class _Reader:
                 known = self._subscriptions.get((conn, sid))
                 if known is not None:
                     row |= {"queue": known.queue, "subscription": known.start}
-                taker = (row.get("queue"),) if row.get("queue") else (conn, sid)
-                self.found.lines.append(_Line(position, _key(row), taker, True))
+                taker = (conn, sid)
+                if row.get("queue"):
+                    taker = (row["queue"], row["account"])
+                self.found.lines.append(_Line(position, self._taking(_key(row)), taker, True))
             case False, "in", _ if size is not None:
-                keys = [_key(row)] + ([(*second, size)] if second else [])
+                keys = [_key(row)] + ([_key({**row, **second})] if second else [])
                 self._receive(self._shown(position, row), keys)
                 return
             case False, "out", _ if sent:
-                first = (row["subject"], row.get("reply", ""))
-                for subject, reply in (second, first) if second else (first,):
-                    key = (subject, reply, int(row["size"]))
+                first = {name: row.get(name, "") for name in ("account", "subject", "reply")}
+                for names in (second, first) if second else (first,):
+                    key = self._taking(_key({**row, **names}))
                     self.found.lines.append(_Line(position, key, (conn,), False))
-                    if self._open_keys[key]:
-                        row |= {"subject": subject, "reply": reply}
+                    if self._open_keys.get(key):
+                        row |= names | {"account": names["account"] or first["account"]}
         self._shown(position, row)
 
     def _mapped(self, position: int, row: Row) -> None:
@@ -358,7 +360,7 @@ class _Reader:
         window = self._open.get(row["conn"])
         if window is None:
             return
-        _, reply, size = window.keys[0]
+        _, reply, size, _ = window.keys[0]
         window.row["direction"] = "local"
         self._close(row["conn"], position)
         message = {**row, "op": "PUB", "reply": reply, "size": size}
@@ -375,7 +377,8 @@ class _Reader:
         window = _Window(row, keys, limit)
         self.found.windows.append(window)
         self._open[row["conn"]] = window
-        self._open_keys.update(keys)
+        for key in keys:
+            self._open_keys.setdefault(key, []).append(row["position"])
         if limit is not None:
             heapq.heappush(self._limits, (limit, row["position"], window))
 
@@ -397,7 +400,16 @@ class _Reader:
         window = self._open.pop(conn, None)
         if window is not None:
             window.end = position
-            self._open_keys.subtract(window.keys)
+            for key in window.keys:
+                self._open_keys[key].remove(window.row["position"])
+
+    def _taking(self, key: Key) -> Key:
+        """Return the key of the windows in which a line takes part."""
+        others = [(max(starts), other) for other, starts in self._open_keys.items()
+                  if starts and other[:-1] == key[:-1]]  # fmt: skip
+        if self._open_keys.get(key) or not others:
+            return key
+        return max(others)[1]
 
     def _end(self, conn: str, sid: str) -> None:
         known = self._subscriptions.get((conn, sid))
@@ -495,7 +507,7 @@ def _of_client(words: list[str]) -> Row:
     return row | {"sid": words[2], "reply": words[3] if complete else ""}
 
 
-def _between(words: list[str], local: bool, leaf: bool) -> tuple[Row, tuple[str, str] | None]:
+def _between(words: list[str], local: bool, leaf: bool) -> tuple[Row, Row | None]:
     """Return the parts of an operation between servers, and the other reading of its names."""
     if not words:
         raise _Refused("not an operation")
@@ -514,18 +526,26 @@ def _between(words: list[str], local: bool, leaf: bool) -> tuple[Row, tuple[str,
         names = names[1:]  # the cluster of the leaf node that the message comes from
     for at, name in enumerate(names):
         if at and name == "|":
-            return row | {"subject": names[at - 1]}, None
+            return row | {"subject": names[at - 1]} | _account(names[: at - 1]), None
         if at and name == "+" and at + 1 < len(names):
-            return row | {"subject": names[at - 1], "reply": names[at + 1]}, None
+            row |= {"subject": names[at - 1], "reply": names[at + 1]}
+            return row | _account(names[: at - 1]), None
     # The account may or may not be printed.
     if len(names) == 1:
         return row | {"subject": names[0]}, None
     before, last = names[-2:]
     if leaf and len(names) == 2:
         return row | {"subject": before, "reply": last}, None
+    with_reply = {"subject": before, "reply": last} | _account(names[:-2])
+    alone = {"subject": last, "reply": ""} | _account(names[:-1])
     if len(names) == 2:
-        return row | {"subject": last}, (before, last)
-    return row | {"subject": before, "reply": last}, (last, "")
+        return row | alone, {"account": ""} | with_reply
+    return row | with_reply, alone
+
+
+def _account(before: list[str]) -> Row:
+    """Return the account among the words before a subject."""
+    return {"account": _shown(before[-1])} if before else {}
 
 
 def _named(op: str) -> Row:
@@ -535,7 +555,9 @@ def _named(op: str) -> Row:
 
 
 def _key(row: Row) -> Key:
-    return (row["subject"], row.get("reply") or "", row["size"])
+    account = row.get("account") or ""
+    account = "" if account == "$G" else account
+    return (row["subject"], row.get("reply") or "", int(row["size"]), account)
 
 
 def _shown(text: str | None) -> str | None:

@@ -35,6 +35,7 @@ class Subscription:
     pattern: str
     queue: str | None
     identity: tuple[str | None, str | None]
+    account: str | None
     start: int
     started: datetime | None
     end: int | None = None
@@ -53,7 +54,8 @@ class Message:
     account: str | None
     user: str | None
     name: str | None
-    keys: list[tuple[str, str]]  # subject and reply; two readings of some lines between brokers
+    # subject, reply and account; two readings of some lines between brokers
+    keys: list[tuple[str, str, str | None]]
     size: int
     time: datetime | None
     limit: datetime | None
@@ -79,6 +81,7 @@ class Line:
     reply: str
     size: int
     sid: str | None  # None between brokers
+    account: str | None = None
     subscription: Subscription | None = None
     taken: bool = False
 
@@ -170,12 +173,12 @@ class Log:
         if client:
             self._client(pos, conn, arrow, words, time, prefix)
         elif words[0] in ("RMSG", "HMSG", "LMSG", "MSG") and arrow != "<->":
-            keys, size = broker_message(words)
+            keys, size = broker_message(words, prefix.account)
             if arrow == "<<-":
                 self._message(pos, conn, False, prefix, keys, size, time)
             else:
-                for subject, reply in keys:
-                    self.hops.append(Line(pos, conn, subject, reply, size, None))
+                for subject, reply, account in keys:
+                    self.hops.append(Line(pos, conn, subject, reply, size, None, account))
         return None
 
     def _server(self, pos: int, pid: int | None, ts: str | None, about: Any, text: str) -> Any:
@@ -223,13 +226,15 @@ class Log:
         op = words[0]
         if arrow == "<<-" and op in ("PUB", "HPUB"):
             reply = words[2] if len(words) == ARITY[op][1] else ""
-            self._message(pos, conn, True, prefix, [(words[1], reply)], int(words[-1]), time)
+            keys = [(words[1], reply, prefix.account)]
+            self._message(pos, conn, True, prefix, keys, int(words[-1]), time)
         elif arrow == "<<-" and op == "SUB":
             key = (conn, words[-1])
             if key not in self._active:
                 queue = words[2] if len(words) == 4 else None
                 who = (prefix.user, log.client_name(prefix.client))
-                found = Subscription(self.number, *key, words[1], queue, who, pos, time)
+                account = prefix.account
+                found = Subscription(self.number, *key, words[1], queue, who, account, pos, time)
                 self._active[key] = self._last[key] = found
                 self.subscriptions.append(found)
         elif (op == "DELSUB" and arrow != "->>") or (arrow == "<<-" and op == "UNSUB"):
@@ -237,7 +242,7 @@ class Log:
                 self._end((conn, words[1]), pos, time)
         elif arrow == "->>" and op in ("MSG", "HMSG"):
             reply = words[3] if len(words) == ARITY[op][1] else ""
-            line = Line(pos, conn, words[1], reply, int(words[-1]), words[2])
+            line = Line(pos, conn, words[1], reply, int(words[-1]), words[2], prefix.account)
             line.subscription = self._last.get((conn, words[2]))
             if line.subscription is not None:
                 line.subscription.delivered += 1
@@ -322,32 +327,39 @@ def between_brokers(arrow: str, words: list[str]) -> str | None:
     return None
 
 
-def broker_message(words: list[str]) -> tuple[list[tuple[str, str]], int]:
-    """Return the readings (subject, reply) and the size of a message between brokers."""
+def broker_message(
+    words: list[str], account: str | None
+) -> tuple[list[tuple[str, str, str | None]], int]:
+    """Return the readings (subject, reply, account) and the size of a message between brokers."""
     op, *rest, size = words
     if op in ("HMSG", "LMSG") and len(rest) > 1 and rest[-1].isdecimal():
         rest.pop()
     for i, word in enumerate(rest):
+        of = rest[i - 2] if i > 1 else account
         if i and word == "|":
-            return [(rest[i - 1], "")], int(size)
+            return [(rest[i - 1], "", of)], int(size)
         if i and word == "+" and i + 1 < len(rest):
-            return [(rest[i - 1], rest[i + 1])], int(size)
-    keys = [(rest[-1], "")]
+            return [(rest[i - 1], rest[i + 1], of)], int(size)
+    keys = [(rest[-1], "", rest[-2] if len(rest) > 1 else account)]
     if len(rest) > 1:
-        keys.append((rest[-2], rest[-1]))
+        keys.append((rest[-2], rest[-1], rest[-3] if len(rest) > 2 else account))
     return keys, int(size)
 
 
 def settle(found: Log) -> int:
     """Give each message its deliveries; return how many lines no window took."""
-    windows: dict[tuple[str, str, int], list[Message]] = defaultdict(list)
+    opened: dict[tuple[str, str, int], dict[str, list[Message]]] = defaultdict(dict)
+    windows: dict[tuple[Any, ...], list[Message]] = defaultdict(list)
     for message in found.messages:
-        if message.refused is None:
-            for subject, reply in message.keys:
-                windows[subject, reply, message.size].append(message)
-    sent: dict[tuple[str, str, int], list[Line]] = defaultdict(list)
+        for subject, reply, account in message.keys:
+            of = opened[subject, reply, message.size]
+            of.setdefault(global_as_none(account), []).append(message)
+            if message.refused is None:
+                windows[subject, reply, message.size, global_as_none(account)].append(message)
+    sent: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
     for line in (*found.lines, *found.hops):
-        sent[line.subject, line.reply, line.size].append(line)
+        key = (line.subject, line.reply, line.size)
+        sent[*key, account_of(line, opened[key])].append(line)
     unmatched = 0
     for key, lines in sent.items():
         competing = sorted(windows.get(key, ()), key=lambda m: (m.end, m.pos))
@@ -379,12 +391,30 @@ def settle(found: Log) -> int:
     return unmatched
 
 
+def global_as_none(account: str | None) -> str:
+    """Return the text of an account; clients without a login are in the global one."""
+    return "" if account in (None, "$G") else account
+
+
+def account_of(line: Line, opened: dict[str, list[Message]]) -> str:
+    """Return the account in whose windows a line takes part: its own, or the latest other one."""
+    latest = {}
+    for account, messages in opened.items():
+        at = [m.pos for m in messages if m.pos < line.pos < (m.end or 0)]
+        if at:
+            latest[account] = max(at)
+    own = global_as_none(line.account)
+    return own if own in latest or not latest else max(latest, key=latest.__getitem__)
+
+
 def subscriber(line: Line) -> str:
     """Return who receives a line: a queue group, a subscription, or another broker."""
     if line.sid is None:
         return f"hop {line.conn}"
     queue = None if line.subscription is None else line.subscription.queue
-    return f"queue {queue}" if queue else f"client {line.conn} {line.sid}"
+    if queue:
+        return f"queue {queue} {global_as_none(line.account)}"
+    return f"client {line.conn} {line.sid}"
 
 
 def cross_broker(logs: Sequence[Log]) -> None:
@@ -397,22 +427,25 @@ def cross_broker(logs: Sequence[Log]) -> None:
     def moment(message: Message) -> tuple[datetime, int, int]:
         return message.time or datetime.min, message.log, message.pos
 
-    arrived: dict[tuple[str, str, int], list[Message]] = defaultdict(list)
+    arrived: dict[tuple[str, str, int], list[tuple[str | None, Message]]] = defaultdict(list)
     everything = [m for each in logs for m in each.messages if m.refused is None]
     for message in sorted(everything, key=moment):
         if not message.client:
-            for subject, reply in message.keys:
-                arrived[subject, reply, message.size].append(message)
+            for subject, reply, account in message.keys:
+                arrived[subject, reply, message.size].append((account, message))
     outcomes: dict[int, list[bool | None]] = defaultdict(list)
     for message in sorted(everything, key=moment):
         if not message.client or not message.hops:
             continue
-        (key,) = message.keys
-        there, taken, sent = arrived[*key, message.size], {message.log}, len(message.hops)
-        for other in list(there):
+        ((subject, reply, of),) = message.keys
+        there, taken = arrived[subject, reply, message.size], {message.log}
+        sent = len(message.hops)
+        for account, other in list(there):
+            if None not in (of, account) and of != account and "/leaf:" not in other.conn:
+                continue
             if len(outcomes[id(message)]) < sent and other.log not in taken:
                 taken.add(other.log)
-                there.remove(other)
+                there.remove((account, other))
                 outcomes[id(message)].append(other.delivered > 0)
                 sent += len(other.hops)  # it was sent on
         missing = sent - len(outcomes[id(message)])

@@ -15,6 +15,8 @@ from subtrie import SubtrieError
 from subtrie.reference import microbus
 
 Row = dict[str, Any]
+#: A subject and its account, or an identity and its account.
+Name = tuple[str, str | None]
 
 
 def audit(
@@ -60,27 +62,42 @@ class Tables:
 
     def __init__(self, logs: Sequence[Log], servers: list[str], planes: Sequence[str]) -> None:
         self.logs, self.servers = logs, servers
-        self.by_subject: dict[str, list[Message]] = defaultdict(list)
-        for message in all_messages(logs):
-            self.by_subject[message.subject].append(message)
-        self.delivered: Counter[str] = Counter()
-        for each in logs:
-            for line in each.lines:
-                self.delivered[line.subject] += 1
         self.all = [s for each in logs for s in each.subscriptions]
         first = sorted(self.all, key=lambda s: (servers[s.log], s.start))
+        # The account of those whose account is not told, if the subscriptions name one.
+        named = {s.account for s in self.all} - {None}
+        self.only = named.pop() if len(named) == 1 else None
+        for each in (*self.all, *(line for one in logs for line in one.lines)):
+            each.account = each.account or self.only
+        # Accounts are apart: a name is a subject with its account.
+        self.by_name: dict[Name, list[Message]] = defaultdict(list)
+        for message in all_messages(logs):
+            self.by_name[message.subject, self.account(message)].append(message)
+        self.delivered: Counter[Name] = Counter()
+        for each in logs:
+            for line in each.lines:
+                self.delivered[line.subject, line.account] += 1
+        self.names = {*self.by_name, *self.delivered}
         self.patterns = list(dict.fromkeys(s.pattern for s in first))
+        self.accounts: dict[str, set[str | None]] = defaultdict(set)
+        for each in first:
+            self.accounts[each.pattern].add(each.account)
         self.routes = [p for p in self.patterns if _is_route(p)]
-        self.address = {s: _decode(s) for s in {*self.by_subject, *self.delivered}}
+        self.address = {subject: _decode(subject) for subject, _ in self.names}
         self.planes = sorted(set(planes)) or self._planes()
 
     def _planes(self) -> list[str]:
         found = {_plane_of(pattern) for pattern in self.patterns}
-        for subject, address in self.address.items():
-            accepted = any(m.refused is None for m in self.by_subject.get(subject, ()))
-            if address is not None and (accepted or self.delivered[subject]):
+        for name in self.names:
+            address = self.address[name[0]]
+            accepted = any(m.refused is None for m in self.by_name.get(name, ()))
+            if address is not None and (accepted or self.delivered[name]):
                 found.add(address.plane)
         return sorted(plane for plane in found if plane)
+
+    def account(self, message: Message) -> str | None:
+        """Return the account of a message."""
+        return message.account or self.only
 
     def category(self, subject: str) -> str:
         """Return ``request``, ``reply``, ``malformed`` or ``other``."""
@@ -92,14 +109,15 @@ class Tables:
         return "request" if isinstance(address, microbus.RequestAddress) else "reply"
 
     def call_graph(self) -> Iterator[Row]:
-        groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-        for subject, a in self.address.items():
-            if self.category(subject) == "request":
-                key = (a.plane, a.source, a.host, a.port, a.method, self.route(subject))
-                groups[key].append(subject)
-        names = ("plane", "source", "destination", "port", "method", "route")
+        groups: dict[tuple[Any, ...], list[Name]] = defaultdict(list)
+        for name in self.names:
+            a = self.address[name[0]]
+            if self.category(name[0]) == "request":
+                key = (a.plane, a.source, a.host, a.port, a.method, self.route(*name), name[1])
+                groups[key].append(name)
+        names = ("plane", "source", "destination", "port", "method", "route", "account")
         for key, subjects in groups.items():
-            some = [m for subject in subjects for m in self.by_subject.get(subject, ())]
+            some = [m for subject in subjects for m in self.by_name.get(subject, ())]
             accepted = [m for m in some if m.refused is None]
             yield {
                 **dict(zip(names, key, strict=True)),
@@ -113,20 +131,26 @@ class Tables:
                 "instances": len({(m.log, m.conn) for m in some}),
             }
 
-    def route(self, subject: str) -> str | None:
+    def route(self, subject: str, account: str | None) -> str | None:
         """Return the path of the most specific route that matches."""
-        found = [p.split(".")[7:] for p in self.routes if matches(p, subject)]
+        own = self.patterns_of(account)
+        found = [p.split(".")[7:] for p in self.routes if p in own and matches(p, subject)]
         rank = {"*": 1, ">": 2}
         best = min(found, key=lambda path: [(rank.get(t, 0), t) for t in path], default=None)
         return None if best is None else ".".join(best)
 
+    def patterns_of(self, account: str | None) -> list[str]:
+        """Return the patterns that an account may have subscribed."""
+        return [p for p in self.patterns if any(may_be(a, account) for a in self.accounts[p])]
+
     def replies(self) -> Iterator[Row]:
-        groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for subject, a in self.address.items():
-            if self.category(subject) == "reply":
-                groups[a.plane, a.source, a.host].append(subject)
-        for (plane, replier, caller), subjects in groups.items():
-            some = [m for s in subjects for m in self.by_subject.get(s, ()) if m.refused is None]
+        groups: dict[tuple[str, str, str, str | None], list[Name]] = defaultdict(list)
+        for name in self.names:
+            a = self.address[name[0]]
+            if self.category(name[0]) == "reply":
+                groups[a.plane, a.source, a.host, name[1]].append(name)
+        for (plane, replier, caller, account), subjects in groups.items():
+            some = [m for s in subjects for m in self.by_name.get(s, ()) if m.refused is None]
             delivered = sum(self.delivered[subject] for subject in subjects)
             if some or delivered:
                 yield {
@@ -136,21 +160,24 @@ class Tables:
                     "published": len(some),
                     "delivered": delivered,
                     "undelivered": sum(m.state == "undelivered" for m in some),
+                    "account": account,
                 }
 
     def undelivered(self) -> Iterator[Row]:
-        for subject, messages in self.by_subject.items():
+        for (subject, account), messages in self.by_name.items():
             some = [m for m in messages if m.state == "undelivered"]
             if not some or self.category(subject) not in ("request", "reply"):
                 continue
-            matching = [p for p in self.patterns if matches(p, subject)]
-            row = {"subject": subject, "count": len(some), **_span(m.time for m in some)}
+            patterns = self.patterns_of(account)
+            matching = [p for p in patterns if matches(p, subject)]
+            row = {"subject": subject, "count": len(some), **_span(m.time for m in some),
+                   "account": account}  # fmt: skip
             if matching:
                 missing = not all(self._subscribed(m, matching) for m in some)
                 yield {**row, "nearest": matching[0], "differs_at": None,
                        "subscription_inactive": missing}  # fmt: skip
                 continue
-            best = max(self.patterns, key=lambda p: leading(p, subject), default=None)
+            best = max(patterns, key=lambda p: leading(p, subject), default=None)
             yield {**row, "nearest": best,
                    "differs_at": None if best is None else leading(best, subject),
                    "subscription_inactive": False}  # fmt: skip
@@ -160,13 +187,16 @@ class Tables:
         return any(
             s.start < message.pos and (s.end is None or message.pos < s.end)
             for s in self.all
-            if s.log == message.log and s.pattern in patterns
+            if s.log == message.log
+            and s.pattern in patterns
+            and may_be(s.account, self.account(message))
         )
 
     def malformed(self) -> Iterator[Row]:
-        for subject, accepted in self._accepted("malformed"):
+        for (subject, account), accepted in self._accepted("malformed"):
             yield {
                 "subject": subject,
+                "account": account,
                 "count": len(accepted),
                 "received": sum(m.state in ("delivered", "delivered remotely") for m in accepted),
                 "reason": _reason(subject),
@@ -174,14 +204,15 @@ class Tables:
             }
 
     def other_traffic(self) -> Iterator[Row]:
-        for subject, accepted in self._accepted("other"):
-            yield {"subject": subject, "count": len(accepted), "class": microbus.classify(subject)}
+        for (subject, account), accepted in self._accepted("other"):
+            yield {"subject": subject, "count": len(accepted),
+                   "class": microbus.classify(subject), "account": account}  # fmt: skip
 
-    def _accepted(self, category: str) -> Iterator[tuple[str, list[Message]]]:
-        for subject, messages in self.by_subject.items():
+    def _accepted(self, category: str) -> Iterator[tuple[Name, list[Message]]]:
+        for name, messages in self.by_name.items():
             accepted = [m for m in messages if m.refused is None]
-            if accepted and self.category(subject) == category:
-                yield subject, accepted
+            if accepted and self.category(name[0]) == category:
+                yield name, accepted
 
     def refused(self) -> Iterator[Row]:
         found: dict[tuple[Any, ...], list[datetime | None]] = defaultdict(list)
@@ -225,65 +256,72 @@ class Tables:
                 "identity": identity(*s.identity),
                 "pattern": s.pattern,
                 "queue": s.queue,
+                "account": s.account,
             }
 
     def coverage(self) -> Iterator[Row]:
-        groups: dict[tuple[int, str, str | None], list[Subscription]] = defaultdict(list)
+        groups: dict[tuple[Any, ...], list[Subscription]] = defaultdict(list)
         for s in self.all:
-            groups[s.log, s.pattern, s.queue].append(s)
-        published = Counter((m.log, m.subject) for m in all_messages(self.logs) if not m.refused)
+            groups[s.log, s.pattern, s.account, s.queue].append(s)
+        published = Counter(
+            (m.log, m.subject, self.account(m)) for m in all_messages(self.logs) if not m.refused
+        )
         matched = {
-            key: sum(n for (number, subject), n in published.items()
-                     if number == key[0] and matches(key[1], subject))
-            for key in {(number, pattern) for number, pattern, _ in groups}
+            key: sum(n for (number, subject, account), n in published.items()
+                     if number == key[0] and matches(key[1], subject) and may_be(account, key[2]))
+            for key in {(number, pattern, account) for number, pattern, account, _ in groups}
         }  # fmt: skip
-        for (number, pattern, queue), some in groups.items():
+        for (number, pattern, account, queue), some in groups.items():
             yield {
                 "server": self.servers[number],
                 "pattern": pattern,
                 "queue": queue,
-                "matched": matched[number, pattern],
+                "account": account,
+                "matched": matched[number, pattern, account],
                 "delivered": sum(s.delivered for s in some),
             }
 
     def fan_out(self) -> Iterator[Row]:
-        singles: dict[str, set[Any]] = defaultdict(set)
-        groups: dict[str, set[str]] = defaultdict(set)
+        singles: dict[Name, set[Any]] = defaultdict(set)
+        groups: dict[Name, set[str]] = defaultdict(set)
         for each in self.logs:
             for line in each.lines:
                 queue = None if line.subscription is None else line.subscription.queue
                 if queue is None:
-                    singles[line.subject].add((each.number, line.conn, line.sid))
+                    singles[line.subject, line.account].add((each.number, line.conn, line.sid))
                 else:
-                    groups[line.subject].add(queue)
-        for subject, count in self.delivered.items():
+                    groups[line.subject, line.account].add(queue)
+        for name, count in self.delivered.items():
             yield {
-                "subject": subject,
-                "subscribers": len(singles[subject]),
-                "groups": len(groups[subject]),
+                "subject": name[0],
+                "subscribers": len(singles[name]),
+                "groups": len(groups[name]),
                 "delivered": count,
+                "account": name[1],
             }
 
     def hot_subjects(self) -> Iterator[Row]:
         rows = []
-        for subject, messages in self.by_subject.items():
+        for (subject, account), messages in self.by_name.items():
             accepted = [m for m in messages if m.refused is None]
             if accepted:
-                rows.append((-len(accepted), subject, sum(m.size for m in accepted)))
+                size = sum(m.size for m in accepted)
+                rows.append((-len(accepted), subject, account or "", account, size))
         total = -sum(row[0] for row in rows)
-        for count, subject, size in sorted(rows)[:100]:
-            yield {"subject": subject, "published": -count, "bytes": size, "share": -count / total}
+        for count, subject, _, account, size in sorted(rows, key=lambda row: row[:3])[:100]:
+            yield {"subject": subject, "published": -count, "bytes": size,
+                   "share": -count / total, "account": account}  # fmt: skip
 
     def cross_plane(self) -> Iterator[Row]:
-        found: dict[str, dict[str, list[Message]]] = defaultdict(lambda: defaultdict(list))
+        found: dict[Name, dict[str, list[Message]]] = defaultdict(lambda: defaultdict(list))
         for message in all_messages(self.logs):
             a, who = self.address[message.subject], host_of(message.user, message.name)
             if a is not None and who is not None and message.refused is None:
-                found[who][a.plane].append(message)
-        for who, planes in found.items():
+                found[who, self.account(message)][a.plane].append(message)
+        for (who, account), planes in found.items():
             home = min(planes, key=lambda plane: (-len(planes[plane]), plane))
             for plane in planes.keys() - {home}:
-                yield {"identity": who, "plane": plane, "home_plane": home,
+                yield {"identity": who, "plane": plane, "home_plane": home, "account": account,
                        "count": len(planes[plane]),
                        **_span(m.time for m in planes[plane])}  # fmt: skip
 
@@ -292,6 +330,11 @@ class Tables:
             for row in each.unparseable:
                 yield {"server": self.servers[row["log"]], "offset": row["offset"],
                        "reason": row["reason"], "text": row["text"]}  # fmt: skip
+
+
+def may_be(one: str | None, other: str | None) -> bool:
+    """Return whether two accounts can be equal: one that is not told can be any."""
+    return None in (one, other) or one == other
 
 
 def matches(pattern: str, subject: str) -> bool:

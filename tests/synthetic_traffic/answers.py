@@ -95,11 +95,15 @@ class AnswerTruth:
             routes: The subscribed route of each request.
         """
         ruled = {each.host: each for each in world.services if each.ruled}
+        account = {"account": self.truth.account}
         return {
-            "permission_usage": list(self._usage(ruled)),
-            "violations": list(self._violations(ruled, routes)),
+            "permission_usage": [
+                {**row, "account": account["account"] if row["days"] else None}
+                for row in self._usage(ruled)
+            ],
+            "violations": [{**row, **account} for row in self._violations(ruled, routes)],
             "gap": list(self._gap(world, ruled, routes)),
-            "flows": list(self._flows(routes)),
+            "flows": [{**row, **account} for row in self._flows(routes)],
         }
 
     def _usage(self, ruled: dict[str, Service]) -> Iterator[dict[str, Any]]:

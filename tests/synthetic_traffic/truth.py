@@ -249,7 +249,16 @@ class Truth:
             "cross_plane": self._cross_plane(),
             "unparseable": ({**row, "server": self.server} for row in self.unparseable),
         }
+        for name, rows in made.items():
+            # A client without a user is in the account of the others.
+            proven = name in ("refused", "slow_consumers", "spoofed", "unparseable")
+            made[name] = rows if proven else ({**row, "account": self.account} for row in rows)
         return {name: sorted(rows, key=_order) for name, rows in made.items()}
+
+    @property
+    def account(self) -> str | None:
+        """The account of the subscribers, if the broker names it."""
+        return "$G" if any(each.conn.user for each in self.subscriptions) else None
 
     def _call_graph(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
         groups: dict[tuple[Any, ...], list[Counts]] = defaultdict(list)

@@ -1,7 +1,7 @@
 //! Reports of the reader to its sink: events, and later the outcome of a publish.
 
 use super::matching::Served;
-use super::operation::Refusal;
+use super::operation::{Names, Refusal};
 
 /// The identity of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub struct Event<'a> {
     /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`, `CLAIM`, `STORED`, `STREAM`,
     /// `LOGIN`, `DENIED`, `LINK`, `SERVER`.
     pub op: &'a [u8],
+    /// The account of a message between servers, where the line names it.
+    pub account: &'a [u8],
     /// The subject or pattern.
     pub subject: &'a [u8],
     /// The reply subject.
@@ -95,6 +97,26 @@ pub struct Event<'a> {
     pub reason: Option<&'static str>,
     /// The line that could not be parsed.
     pub text: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    /// Return the account of a message: the named one, else that of its connection.
+    #[must_use]
+    pub fn account(&self) -> &'a [u8] {
+        let of_connection = || Some(self.prefix?.who.account.as_deref()?.as_bytes());
+        let named = Some(self.account).filter(|name| !name.is_empty());
+        named.or_else(of_connection).unwrap_or_default()
+    }
+
+    /// Return the names of a message.
+    #[must_use]
+    pub fn names(&self) -> Names<'a> {
+        Names {
+            account: self.account(),
+            subject: self.subject,
+            reply: self.reply,
+        }
+    }
 }
 
 /// The outcome of a message that the server received.

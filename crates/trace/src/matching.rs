@@ -1,6 +1,8 @@
 //! The matching of delivery lines with publishes, while a log is read in order.
 //!
-//! All messages of one subject, reply and size are one match group. A window runs from a publish to
+//! All messages of one account, subject, reply and size are one match group. A line to a client takes
+//! part in the group of its account while that has an open window; else a message of another account
+//! was imported, and it takes part in the group with the latest window. A window runs from a publish to
 //! its end. Windows are served in the order of their ends (then of their beginnings): for each
 //! subscriber, a window takes the earliest line inside it that is still free. A window is served when
 //! the reader reaches its end, and all its lines have been read by then: one pass decides, with
@@ -18,6 +20,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::free_lines::FreeLines;
+use super::operation::Names;
 
 /// The number of a window.
 pub type WindowId = u64;
@@ -30,6 +33,8 @@ pub type Subscriber = SmallVec<[u8; 24]>;
 
 /// The bytes of a size, before the subject in the key of a group.
 const SIZE: usize = size_of::<i64>();
+/// The account of clients that log in without one; the server prints it for some of them only.
+const GLOBAL: &[u8] = b"$G";
 
 /// The number of unused groups, and the number of lines or windows of each, whose memory is kept for
 /// reuse: they bound what a burst of messages leaves behind.
@@ -55,10 +60,10 @@ pub struct Waiting {
     rivals_before: WindowId,
 }
 
-/// The messages of one subject, reply and size.
+/// The messages of one account, subject, reply and size.
 #[derive(Default)]
 pub struct Group {
-    /// Size, subject and reply, as `write_key` writes them.
+    /// Size, subject, reply and account, as `write_key` writes them.
     pub key: Vec<u8>,
     /// The windows by their beginnings, which is the order of their numbers; `None` is closed.
     pub open: VecDeque<(WindowId, Option<u64>)>,
@@ -97,10 +102,14 @@ pub struct Groups {
     steps: u64,
 }
 
-/// Return who receives a line: the queue group, or the connection and its subscription id.
-pub fn subscriber(queue: &[u8], conn: u32, sid: &[u8]) -> Subscriber {
+/// Return who receives a line: the queue group of an account, or the connection and its subscription
+/// id.
+pub fn subscriber(account: &[u8], queue: &[u8], conn: u32, sid: &[u8]) -> Subscriber {
     if !queue.is_empty() {
-        return Subscriber::from_slice(queue);
+        let mut made = Subscriber::from_slice(queue);
+        made.push(b' ');
+        made.extend_from_slice(account);
+        return made;
     }
     // A queue name has no blank, so it differs from this.
     let mut made = Subscriber::from_slice(b" ");
@@ -116,20 +125,44 @@ pub fn subscriber_conn(subscriber: &[u8]) -> Option<u32> {
 }
 
 /// Write the key of a match group.
-pub fn write_key(key: &mut Vec<u8>, subject: &[u8], reply: &[u8], size: i64) {
+pub fn write_key(key: &mut Vec<u8>, names: Names<'_>, size: i64) {
     key.clear();
     key.extend_from_slice(&size.to_le_bytes());
-    key.extend_from_slice(subject);
+    key.extend_from_slice(names.subject);
     key.push(b' ');
-    key.extend_from_slice(reply);
+    key.extend_from_slice(names.reply);
+    key.push(0);
+    if names.account != GLOBAL {
+        key.extend_from_slice(names.account);
+    }
+}
+
+/// Return the part of a key before the account.
+fn without_account(key: &[u8]) -> &[u8] {
+    memchr::memrchr(0, key).map_or(key, |end| &key[..end])
 }
 
 impl Groups {
     /// Return the group of a key.
     pub fn find(&self, key: &[u8]) -> Option<GroupId> {
-        let hash = self.hasher.hash_one(key);
         let same = |&at: &GroupId| self.slots[at].key == key;
-        self.by_key.find(hash, same).copied()
+        self.by_key.find(self.hash(key), same).copied()
+    }
+
+    /// Return the group of a key, else the one of another account with the latest open window.
+    fn find_of_line(&self, key: &[u8]) -> Option<GroupId> {
+        let begin = without_account(key);
+        self.find(key).or_else(|| {
+            let others = self.by_key.iter_hash(self.hash(key)).copied();
+            others
+                .filter(|&at| without_account(&self.slots[at].key) == begin)
+                .max_by_key(|&at| self.slots[at].latest())
+        })
+    }
+
+    /// Return the hash of a key, the same for every account.
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(without_account(key))
     }
 
     /// Return a group that is in use.
@@ -144,7 +177,7 @@ impl Groups {
 
     /// Return the group of a key, a new one if there is none.
     pub fn find_or_add(&mut self, key: &[u8]) -> GroupId {
-        let hash = self.hasher.hash_one(key);
+        let hash = self.hash(key);
         let groups = &self.slots;
         if let Some(&id) = self.by_key.find(hash, |&at| groups[at].key == key) {
             return id;
@@ -155,8 +188,9 @@ impl Groups {
         });
         self.slots[id].key.extend_from_slice(key);
         let (groups, hasher) = (&self.slots, &self.hasher);
-        self.by_key
-            .insert_unique(hash, id, |&at| hasher.hash_one(groups[at].key.as_slice()));
+        self.by_key.insert_unique(hash, id, |&at| {
+            hasher.hash_one(without_account(&groups[at].key))
+        });
         id
     }
 
@@ -190,7 +224,8 @@ impl Groups {
 
     /// Return the reply subject and the size of the messages of a group.
     pub fn reply_of(&self, id: GroupId) -> (Vec<u8>, i64) {
-        let Some((size, names)) = self.slots[id].key.split_first_chunk::<SIZE>() else {
+        let key = without_account(&self.slots[id].key);
+        let Some((size, names)) = key.split_first_chunk::<SIZE>() else {
             return Default::default();
         };
         // Neither of them has a blank.
@@ -203,7 +238,7 @@ impl Groups {
 
     /// Add a line that delivers a message to a client.
     pub fn line(&mut self, key: &[u8], position: u64, subscriber: Subscriber) {
-        let Some(id) = self.find(key) else {
+        let Some(id) = self.find_of_line(key) else {
             self.unmatched.push(position);
             return;
         };
@@ -215,7 +250,7 @@ impl Groups {
 
     /// Add a line that sends a message to another server; return whether a window of it is open.
     pub fn hop(&mut self, key: &[u8], position: u64, conn: u32) -> bool {
-        let Some(id) = self.find(key) else {
+        let Some(id) = self.find_of_line(key) else {
             return false;
         };
         self.slots[id].hops.add(conn, position);
@@ -245,8 +280,8 @@ impl Groups {
 
     /// Take a group out of use.
     fn remove(&mut self, id: GroupId) {
+        let hash = self.hash(&self.slots[id].key);
         let group = &mut self.slots[id];
-        let hash = self.hasher.hash_one(group.key.as_slice());
         if let Ok(entry) = self.by_key.find_entry(hash, |&at| at == id) {
             entry.remove();
         }
@@ -275,6 +310,12 @@ impl Groups {
 }
 
 impl Group {
+    /// Return the latest window that is open.
+    fn latest(&self) -> Option<WindowId> {
+        let mut open = self.open.iter().rev();
+        open.find_map(|&(id, start)| start.map(|_| id))
+    }
+
     /// Remove a window, and return its beginning.
     fn remove(&mut self, window: WindowId) -> Option<u64> {
         let at = self

@@ -13,7 +13,7 @@ fn a_rival_that_was_refused_makes_nothing_ambiguous() {
         let mut groups = Groups::default();
         let group = groups.open(b"k", 1, 10);
         groups.open(b"k", 2, 20);
-        groups.line(b"k", 30, subscriber(b"s", 0, b""));
+        groups.line(b"k", 30, subscriber(b"", b"s", 0, b""));
         groups.close(group, 1, false);
         assert!(groups.served.is_empty());
         groups.close(group, 2, refused);
@@ -28,7 +28,7 @@ fn lines_before_every_open_window_are_unmatched() {
     let mut groups = Groups::default();
     let group = groups.open(b"k", 1, 10);
     for line in [20, 21, 22] {
-        groups.line(b"k", line, subscriber(b"s", 0, b""));
+        groups.line(b"k", line, subscriber(b"", b"s", 0, b""));
     }
     groups.open(b"k", 2, 30);
     groups.close(group, 1, false);
@@ -49,7 +49,7 @@ fn work(subscribers: u64, senders: u64, end: fn(u64, u64) -> u64) -> u64 {
             id += 1;
             for sid in 0..subscribers {
                 position += 1;
-                let receiver = subscriber(b"", 1, &sid.to_le_bytes());
+                let receiver = subscriber(b"", b"", 1, &sid.to_le_bytes());
                 groups.line(b"k", position, receiver);
                 groups.hop(b"k", position, 1);
             }
@@ -93,7 +93,7 @@ fn a_window_without_lines_does_not_read_the_lines_of_others() {
     let mut groups = Groups::default();
     let group = groups.open(b"k", 0, 0);
     for line in 1..=4_000_u64 {
-        groups.line(b"k", line, subscriber(b"", 1, &line.to_le_bytes()));
+        groups.line(b"k", line, subscriber(b"", b"", 1, &line.to_le_bytes()));
     }
     for id in 1..4_000 {
         groups.open(b"k", id, 10_000 + id);
@@ -118,7 +118,7 @@ fn windows_are_served_as_the_rule_says() {
                 groups.open(b"k", position, position);
                 open.push(position);
             } else if what < 3 {
-                groups.line(b"k", position, subscriber(b"", which % 24, b""));
+                groups.line(b"k", position, subscriber(b"", b"", which % 24, b""));
                 lines.push((position, which % 24));
             } else if !open.is_empty() {
                 let id = open.remove(which as usize % open.len());

@@ -34,6 +34,8 @@ const fn arity(op: &[u8]) -> Option<(usize, usize)> {
 pub struct Operation<'a> {
     /// The name of the operation.
     pub op: &'a [u8],
+    /// The account of a message between servers, where it is printed.
+    pub account: &'a [u8],
     /// The subject or pattern.
     pub subject: &'a [u8],
     /// The reply subject.
@@ -45,7 +47,15 @@ pub struct Operation<'a> {
     /// The size of a message with its headers; the number of messages that an UNSUB waits for.
     pub size: Option<i64>,
     /// A message between servers may print its account first or not: the other reading.
-    pub second: Option<(&'a [u8], &'a [u8])>,
+    pub second: Option<Names<'a>>,
+}
+
+/// The names of a message between servers. One that is not printed is empty.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    pub account: &'a [u8],
+    pub subject: &'a [u8],
+    pub reply: &'a [u8],
 }
 
 /// The words of a line; those of an operation of a client need no allocation.
@@ -162,17 +172,26 @@ pub fn between_servers<'a>(
     }
     // `+ reply queue…` and `| queue…` follow the subject; without them the account may or may not
     // be printed.
-    for (at, &name) in names.iter().enumerate().skip(1) {
-        if name == b"|" {
+    let name = |back: usize| {
+        names
+            .len()
+            .checked_sub(back)
+            .map_or(&b""[..], |at| names[at])
+    };
+    for (at, &sign) in names.iter().enumerate().skip(1) {
+        let account = at.checked_sub(2).map_or(&b""[..], |at| names[at]);
+        if sign == b"|" {
             return Ok(Operation {
+                account,
                 subject: names[at - 1],
                 size,
                 ..found
             });
         }
-        if name == b"+" && at + 1 < names.len() {
+        if sign == b"+" && at + 1 < names.len() {
             let (subject, reply) = (names[at - 1], names[at + 1]);
             return Ok(Operation {
+                account,
                 subject,
                 reply,
                 size,
@@ -180,7 +199,7 @@ pub fn between_servers<'a>(
             });
         }
     }
-    let last = names[names.len() - 1];
+    let last = name(1);
     if leaf && names.len() == 2 {
         // A leaf node has one account, which is not printed.
         return Ok(Operation {
@@ -191,6 +210,7 @@ pub fn between_servers<'a>(
         });
     }
     let alone = Operation {
+        account: name(2),
         subject: last,
         size,
         ..found
@@ -198,8 +218,9 @@ pub fn between_servers<'a>(
     if names.len() < 2 {
         return Ok(alone);
     }
-    let before = names[names.len() - 2];
+    let before = name(2);
     let replied = Operation {
+        account: name(3),
         subject: before,
         reply: last,
         size,
@@ -207,12 +228,20 @@ pub fn between_servers<'a>(
     };
     Ok(if names.len() == 2 {
         Operation {
-            second: Some((before, last)),
+            second: Some(Names {
+                subject: before,
+                reply: last,
+                ..Names::default()
+            }),
             ..alone
         }
     } else {
         Operation {
-            second: Some((last, b"")),
+            second: Some(Names {
+                account: before,
+                subject: last,
+                reply: b"",
+            }),
             ..replied
         }
     })

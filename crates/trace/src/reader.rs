@@ -396,6 +396,7 @@ impl Reader {
             prefix: Some(prefix),
             directed: true,
             op: found.op,
+            account: found.account,
             subject: found.subject,
             reply: found.reply,
             queue: found.queue,
@@ -433,10 +434,10 @@ impl Reader {
             }
             (false, Direction::Out, _) if found.size.is_some() => {
                 let size = found.size.unwrap_or_default();
-                let readings = found.second.into_iter();
-                for names in readings.chain([(found.subject, found.reply)]) {
+                for names in found.second.into_iter().chain([event.names()]) {
                     if self.windows.hop(names, size, position, conn) {
-                        (event.subject, event.reply) = names;
+                        (event.subject, event.reply) = (names.subject, names.reply);
+                        event.account = names.account;
                     }
                 }
             }

@@ -14,7 +14,7 @@ use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 
 impl Reader {
     /// Return the state before the next line.

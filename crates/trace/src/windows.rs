@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::event::{Event, Outcome, Sink};
 use super::matching::{GroupId, Groups, Served, WindowId, subscriber, subscriber_conn, write_key};
-use super::operation::{Refusal, Violation};
+use super::operation::{Names, Refusal, Violation};
 
 /// The longest time between a payload line and its deliveries, in microseconds of log time.
 pub const WINDOW: i64 = 1_000_000;
@@ -85,19 +85,14 @@ impl Windows {
     }
 
     /// Open the window of a message that the server received.
-    pub fn open(
-        &mut self,
-        event: &Event<'_>,
-        second: Option<(&[u8], &[u8])>,
-        sink: &mut impl Sink,
-    ) {
+    pub fn open(&mut self, event: &Event<'_>, second: Option<Names<'_>>, sink: &mut impl Sink) {
         let (id, start) = (self.next, event.position);
         self.next += 1;
         let conn = event.prefix.map_or(0, |prefix| prefix.conn_id);
-        let readings = std::iter::once((event.subject, event.reply)).chain(second);
+        let readings = std::iter::once(event.names()).chain(second);
         let size = event.size.unwrap_or_default();
-        let groups = readings.map(|(subject, reply)| {
-            write_key(&mut self.key, subject, reply, size);
+        let groups = readings.map(|names| {
+            write_key(&mut self.key, names, size);
             self.groups.open(&self.key, id, start)
         });
         let mut window = Window::new(start, conn, groups.collect());
@@ -218,15 +213,15 @@ impl Windows {
 
     /// Add a line that delivers a message to a client.
     pub fn line(&mut self, event: &Event<'_>, queue: &[u8], conn: u32) {
-        let receiver = subscriber(queue, conn, event.sid);
-        let size = event.size.unwrap_or_default();
-        write_key(&mut self.key, event.subject, event.reply, size);
+        let names = event.names();
+        let receiver = subscriber(names.account, queue, conn, event.sid);
+        write_key(&mut self.key, names, event.size.unwrap_or_default());
         self.groups.line(&self.key, event.position, receiver);
     }
 
     /// Add a line that sends a message to another server; return whether a window of it is open.
-    pub fn hop(&mut self, names: (&[u8], &[u8]), size: i64, position: u64, conn: u32) -> bool {
-        write_key(&mut self.key, names.0, names.1, size);
+    pub fn hop(&mut self, names: Names<'_>, size: i64, position: u64, conn: u32) -> bool {
+        write_key(&mut self.key, names, size);
         self.groups.hop(&self.key, position, conn)
     }
 

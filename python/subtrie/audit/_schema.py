@@ -18,7 +18,7 @@ Columns = Sequence[tuple[str, str]]
 #: The version of ``EVENTS``.
 EVENTS_VERSION = 2
 #: The version of ``TABLES``.
-TABLES_VERSION = 3
+TABLES_VERSION = 4
 
 #: What a server did, one row per operation. ``server`` is a digest of the first line of its log,
 #: ``offset`` the position of the line in ``file``, and ``position`` that in the whole log of the
@@ -83,22 +83,29 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("undelivered", "bigint"), ("forwarded", "bigint"), ("bytes", "bigint")),
         *_SPAN,
         ("instances", "bigint"),
+        ("account", "string"),
     ),
     "replies": (
         *(("plane", "string"), ("replier", "string"), ("caller", "string")),
         *(("published", "bigint"), ("delivered", "bigint"), ("undelivered", "bigint")),
+        ("account", "string"),
     ),
     "undelivered": (
         *(("subject", "string"), ("count", "bigint")),
         *_SPAN,
         *(("nearest", "string"), ("differs_at", "int"), ("subscription_inactive", "boolean")),
+        ("account", "string"),
     ),
     "malformed": (
         *(("subject", "string"), ("count", "bigint"), ("received", "bigint")),
         ("reason", "string"),
         *_SPAN,
+        ("account", "string"),
     ),
-    "other_traffic": (("subject", "string"), ("count", "bigint"), ("class", "string")),
+    "other_traffic": (
+        *(("subject", "string"), ("count", "bigint"), ("class", "string")),
+        ("account", "string"),
+    ),
     "refused": (
         *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
         *_SPAN,
@@ -139,45 +146,54 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("server", "string"), ("conn", "string"), ("sid", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
         *(("identity", "string"), ("pattern", "string"), ("queue", "string")),
+        ("account", "string"),
     ),
     "coverage": (
         *(("server", "string"), ("pattern", "string"), ("queue", "string")),
         *(("matched", "bigint"), ("delivered", "bigint")),
+        ("account", "string"),
     ),
     "fan_out": (
         *(("subject", "string"), ("subscribers", "bigint"), ("groups", "bigint")),
         ("delivered", "bigint"),
+        ("account", "string"),
     ),
     "hot_subjects": (
         *(("subject", "string"), ("published", "bigint"), ("bytes", "bigint")),
         ("share", "double"),
+        ("account", "string"),
     ),
     "cross_plane": (
         *(("identity", "string"), ("plane", "string"), ("home_plane", "string")),
         ("count", "bigint"),
         *_SPAN,
+        ("account", "string"),
     ),
     "permission_usage": (
         *(("service", "string"), ("window", "timestamp"), ("verb", "string")),
         *(("effect", "string"), ("rule", "string"), ("accepted", "bigint")),
         *(("refused", "bigint"), ("decided", "bigint"), ("days", "bigint")),
         *(("last", "timestamp"), ("origin", "string")),
+        ("account", "string"),
     ),
     "violations": (
         *(("kind", "string"), ("who", "string"), ("subject", "string"), ("rule", "string")),
         ("count", "bigint"),
         *_SPAN,
         ("witness", "string"),
+        ("account", "string"),
     ),
     "proposal": (
         *(("service", "string"), ("verb", "string"), ("rule", "string")),
         *(("days", "bigint"), ("sources", "bigint"), ("count", "bigint")),
         *(("witnesses", "string"), ("covered_by", "string")),
+        ("account", "string"),
     ),
     "too_thin": (
         *(("service", "string"), ("verb", "string"), ("pattern", "string")),
         *(("days", "bigint"), ("sources", "bigint"), ("count", "bigint")),
         *(("why", "string"), ("witness", "string")),
+        ("account", "string"),
     ),
     "gap": (
         *(("service", "string"), ("destination", "string"), ("port", "int")),
@@ -189,16 +205,19 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("conn", "string"), ("sid", "string"), ("identity", "string")),
         *(("pattern", "string"), ("queue", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
+        ("account", "string"),
     ),
     "history": (
         *(("subject", "string"), ("server", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
         *(("subscribers", "bigint"), ("groups", "bigint"), ("receivers", "string")),
+        ("account", "string"),
     ),
     "latency": (
         *(("kind", "string"), ("requester", "string"), ("subject", "string")),
         *(("responder", "string"), ("count", "bigint"), ("p50", "bigint"), ("p99", "bigint")),
         *(("unanswered", "bigint"), ("errors", "bigint")),
+        ("account", "string"),
     ),
     "flows": (
         *(("publisher", "string"), ("pattern", "string"), ("subscriber", "string")),
@@ -206,6 +225,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("undelivered", "bigint"), ("bytes", "bigint")),
         *_SPAN,
         ("per_minute", "double"),
+        ("account", "string"),
     ),
     "unparseable": (
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),
@@ -219,11 +239,20 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 
 #: The columns by which the rows of each table are distinct.
 TABLE_KEYS: dict[str, tuple[str, ...]] = {
-    "call_graph": ("plane", "window", "source", "destination", "port", "method", "route"),
-    "replies": ("plane", "replier", "caller"),
-    "undelivered": ("subject",),
-    "malformed": ("subject",),
-    "other_traffic": ("subject",),
+    "call_graph": (
+        "plane",
+        "window",
+        "source",
+        "destination",
+        "port",
+        "method",
+        "route",
+        "account",
+    ),
+    "replies": ("plane", "replier", "caller", "account"),
+    "undelivered": ("subject", "account"),
+    "malformed": ("subject", "account"),
+    "other_traffic": ("subject", "account"),
     "refused": ("who", "subject", "kind", *(name for name, _ in _PROOF)),
     "slow_consumers": ("who", *(name for name, _ in _PROOF)),
     "spoofed": ("who", "claimed", "subject", *(name for name, _ in _PROOF)),
@@ -232,19 +261,19 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "links": ("server", "conn", "start"),
     "servers": ("server", "time", "event"),
     "subscriptions": ("server", "conn", "sid", "start"),
-    "coverage": ("server", "pattern", "queue"),
-    "fan_out": ("subject",),
-    "hot_subjects": ("subject",),
-    "cross_plane": ("identity", "plane"),
-    "permission_usage": ("service", "window", "verb", "effect", "rule"),
-    "violations": ("kind", "who", "subject"),
-    "proposal": ("service", "verb", "rule"),
-    "too_thin": ("service", "verb", "pattern"),
+    "coverage": ("server", "pattern", "queue", "account"),
+    "fan_out": ("subject", "account"),
+    "hot_subjects": ("subject", "account"),
+    "cross_plane": ("identity", "plane", "account"),
+    "permission_usage": ("service", "window", "verb", "effect", "rule", "account"),
+    "violations": ("kind", "who", "subject", "account"),
+    "proposal": ("service", "verb", "rule", "account"),
+    "too_thin": ("service", "verb", "pattern", "account"),
     "gap": ("service", "destination", "port", "method", "path"),
     "at": ("subject", "time", "server", "conn", "sid"),
-    "history": ("subject", "server", "start"),
-    "latency": ("kind", "requester", "subject", "responder"),
-    "flows": ("publisher", "pattern", "subscriber", "queue"),
+    "history": ("subject", "server", "start", "account"),
+    "latency": ("kind", "requester", "subject", "responder", "account"),
+    "flows": ("publisher", "pattern", "subscriber", "queue", "account"),
     "unparseable": ("server", "file", "offset", "reason"),
     "runs": ("run",),
 }

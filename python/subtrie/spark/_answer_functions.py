@@ -229,7 +229,8 @@ def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     Questions(subject=subject)
     patterns = subscriptions.select("pattern").distinct().toArrow()["pattern"].to_pylist()
     found = [row["pattern"] for row in matching_rows(({"pattern": p} for p in patterns), subject)]
-    columns = ("server", "conn", "sid", "start", "end", "identity", "pattern", "queue")
+    columns = ["server", "conn", "sid", "start", "end", "identity", "pattern", "queue"]
+    columns += ["account"] if "account" in subscriptions.columns else []
     rows = subscriptions.select(*columns).where(subscriptions["pattern"].isin(found))
     return list(rows.toArrow().to_pylist())
 

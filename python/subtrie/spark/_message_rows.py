@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
 from ..audit._partial.kinds import PARTIAL_ROWS, batches_of
 from ..audit._partial.partial import Partial, take_numbered
-from ..audit._schema import arrow_schema
-from ..audit._tables.bucket import Subjects, sums_by_subject
+from ..audit._schema import TABLE_KEYS, arrow_schema
+from ..audit._tables.bucket import Subjects, by_account, sums_by_subject
 from ..audit._tables.by_subject import (
     HOTTEST,
     NAMED,
@@ -81,7 +81,7 @@ def message_rows(
     made = given.mapInArrow(read, spark_schema((*PARTIAL_ROWS, ("key", "string")))).persist()
     cached.append(made)
     rows = made.where(f"bucket = {_MADE}").selectExpr("kind AS `table`", "key", "data")
-    names = [name for name in ("subject", "size") if name in given.columns]
+    names = [name for name in ("subject", "account", "size") if name in given.columns]
     counted = given.select(*names)
     return MessageRows(made, rows, functools.partial(hottest_counted, counted))
 
@@ -121,7 +121,7 @@ class _RowMaker:
         made = [unparseable_rows(found.table("unparseable"))]
         told = Partial()
         if len(sums):
-            publishes, deliveries, subjects, addresses = take_numbered(sums)
+            publishes, deliveries, subjects, addresses = by_account(*take_numbered(sums))
             seen = pc.unique(addresses.column("plane").drop_null())
             known = Subjects(subjects, addresses, _no_patterns(), self.planes or seen.to_pylist())
             told.add_list("plane", pa.table({"subject": seen}))
@@ -164,10 +164,9 @@ class _Hot:
         import pyarrow as pa
 
         before = self._before
-        also = None if before is None else before["subject"].combine_chunks()
-        found, unnamed = most_published(summed, subjects, self._most, also)
+        found, unnamed = most_published(summed, subjects, self._most, before)
         self._before = names_of_most([found, *(() if before is None else (before,))], self._most)
-        name, table = rows("hot_subjects", found, ("subject",))
+        name, table = rows("hot_subjects", found, TABLE_KEYS["hot_subjects"])
         told = pa.repeat(pa.scalar(unnamed, pa.int64()), table.num_rows)
         return (name, table.append_column("unnamed", told)), unnamed
 
@@ -186,25 +185,27 @@ def hottest_counted(messages: DataFrame, published: int, candidates: bytes | Non
     """Return the rows of ``hot_subjects`` by counting subjects, in a job of its own.
 
     Args:
-        messages: The column ``subject``, and ``size`` if there is one. Rows without a subject are
-            not counted.
+        messages: The column ``subject``, and ``account`` and ``size`` if there are such. Rows
+            without a subject are not counted.
         published: The number of messages.
         candidates: The subjects to count, as an Arrow stream; None for all.
     """
     from pyspark.sql import functions as F
 
     size = F.col("size") if "size" in messages.columns else F.lit(0)
-    counted = messages.where("subject IS NOT NULL").withColumn(
-        "subject", F.make_valid_utf8("subject")
+    account = F.col("account") if "account" in messages.columns else F.lit(None).cast("string")
+    counted = messages.where("subject IS NOT NULL").withColumns(
+        {"subject": F.make_valid_utf8("subject"), "account": account}
     )
     if candidates is not None:
         with batches_of(candidates) as batches:
             named = messages.sparkSession.createDataFrame(batches.read_all())
-        counted = counted.join(F.broadcast(named), "subject", "left_semi")
+        same = [counted[name].eqNullSafe(named[name]) for name in ("subject", "account")]
+        counted = counted.join(F.broadcast(named), same[0] & same[1], "left_semi")
     found = (
-        counted.groupBy("subject")
+        counted.groupBy("subject", "account")
         .agg(F.count("*").alias("published"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes"))
-        .orderBy(F.desc("published"), "subject")
+        .orderBy(F.desc("published"), "subject", "account")
         .limit(HOTTEST)
     )
     return hot_rows([row.asDict() for row in found.collect()], published)

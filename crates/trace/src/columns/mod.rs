@@ -36,6 +36,7 @@ const DIRECTION: usize = 0;
 const REFUSED: usize = 1;
 const NAMES: usize = 4;
 const TEXTS: usize = 11;
+const ACCOUNT: usize = 1;
 
 /// The columns in their order. `offset` is the position in the file, `position` that in its log.
 const COLUMNS: [(&str, EventValues); 24] = [
@@ -43,7 +44,7 @@ const COLUMNS: [(&str, EventValues); 24] = [
     ("until", EventValues::Number(UNTIL)),
     ("time", EventValues::Time),
     ("conn", EventValues::Text(0)),
-    ("account", EventValues::Text(1)),
+    ("account", EventValues::Text(ACCOUNT)),
     ("identity", EventValues::Text(2)),
     ("identity_source", EventValues::Name(3)),
     ("user", EventValues::Text(3)),
@@ -233,8 +234,11 @@ impl EventColumns {
         .map(str::as_bytes);
         // An operation has letters and signs only.
         for (at, text) in ready.into_iter().chain([event.op]).enumerate() {
-            if wanted.texts[at] {
-                rows.texts[at].push(text, !text.is_empty());
+            let told = at == ACCOUNT && !event.account.is_empty();
+            match wanted.texts[at] {
+                true if told => rows.texts[at].push_line(event.account, true),
+                true => rows.texts[at].push(text, !text.is_empty()),
+                false => {}
             }
         }
         let parts = [event.subject, event.reply, event.queue, event.sid];

@@ -127,6 +127,7 @@ impl Bucket {
             i64::from(left && forwarded),
             i64::from(message.ambiguous),
             size,
+            message.deliveries.filter(|_| accepted).unwrap_or(0),
         ];
         for (which, added) in added.into_iter().enumerate() {
             self.messages.count(which, row, added);

@@ -23,6 +23,8 @@ pub struct Sender {
 pub struct DeliveryKey {
     pub server: u32,
     pub conn: u32,
+    /// The account of the receiver.
+    pub account: u32,
     pub sid: u32,
     pub queue: u32,
     /// Stream and consumer of a message of `JetStream`, as `ORDERS.shipper`.

@@ -178,6 +178,38 @@ impl FlagColumn {
     }
 }
 
+/// Return columns of texts.
+///
+/// # Errors
+///
+/// `ArrowError` if one holds something else.
+pub fn texts<const N: usize>(
+    input: &Input,
+    names: [&str; N],
+) -> Result<[TextColumn; N], ArrowError> {
+    collected(names.map(|name| input.texts(name)))
+}
+
+/// Return columns of 64-bit numbers.
+///
+/// # Errors
+///
+/// `ArrowError` if one holds something else.
+pub fn numbers<const N: usize>(
+    input: &Input,
+    names: [&str; N],
+) -> Result<[NumberColumn; N], ArrowError> {
+    collected(names.map(|name| input.numbers(name)))
+}
+
+/// Return the values of results, or the first error.
+fn collected<T, const N: usize>(results: [Result<T, ArrowError>; N]) -> Result<[T; N], ArrowError> {
+    let values: Vec<T> = results.into_iter().collect::<Result<_, _>>()?;
+    values
+        .try_into()
+        .map_err(|_| ArrowError::InvalidArgumentError("columns".into()))
+}
+
 fn invalid(message: String) -> ArrowError {
     ArrowError::InvalidArgumentError(message)
 }

@@ -20,7 +20,7 @@ use foldhash::fast::RandomState;
 use self::bucket::Bucket;
 use self::entries::{Delivered, DeliveryKey, Entries, Sender};
 use self::events::Events;
-use self::input::Input;
+use self::input::{Input, numbers, texts};
 pub use self::output::{Numbered, Taken};
 use self::placed::{Placed, by_bucket, placed};
 use crate::jetstream::{consumer_of, lacks_responders};
@@ -60,8 +60,8 @@ const DAY: i64 = 86_400_000_000;
 /// The most new texts of a row.
 const TEXTS_OF_ROW: usize = 8;
 
-/// The numbers of a message that are summed, in this order.
-pub const COUNTS: [&str; 7] = [
+/// The numbers of a message that are summed, in this order; `lines` are those that delivered it.
+pub const COUNTS: [&str; 8] = [
     "published",
     "refused",
     "taken",
@@ -69,6 +69,7 @@ pub const COUNTS: [&str; 7] = [
     "forwarded",
     "ambiguous",
     "bytes",
+    "lines",
 ];
 /// The times of messages of which the least and the greatest are kept: all, accepted, undelivered.
 pub const SPANS: [[&str; 2]; 3] = [
@@ -192,10 +193,12 @@ impl TrafficSums {
             let queue = last[4].number(&mut self.names, events.queue.get(row))?;
             let consumer = events.reply.get(row).and_then(consumer_of);
             let consumer = last[8].number(&mut self.names, consumer)?;
+            let account = last[9].number(&mut self.names, events.account.get(row))?;
             let subscription = events.subscription.get(row);
             let key = DeliveryKey {
                 server,
                 conn,
+                account,
                 sid,
                 queue,
                 consumer,
@@ -296,13 +299,15 @@ impl TrafficSums {
     /// `ArrowError` if a column has another type.
     pub fn add_deliveries(&mut self, batch: ArrayData) -> Result<(), ArrowError> {
         let input = self.input(batch)?;
-        let [server, conn, sid, queue, consumer, subject] = texts(
+        let [server, conn, account, sid, queue, consumer, subject] = texts(
             &input,
-            ["server", "conn", "sid", "queue", "consumer", "subject"],
+            [
+                "server", "conn", "account", "sid", "queue", "consumer", "subject",
+            ],
         )?;
         let [window, subscription, count, first] =
             numbers(&input, ["window", "subscription", "count", "first"])?;
-        let mut last: [Last; 5] = Default::default();
+        let mut last: [Last; 6] = Default::default();
         let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let bucket = placed[row].bucket;
@@ -314,6 +319,7 @@ impl TrafficSums {
                 sid: last[2].number(&mut self.names, sid.get(row))?,
                 queue: last[3].number(&mut self.names, queue.get(row))?,
                 consumer: last[4].number(&mut self.names, consumer.get(row))?,
+                account: last[5].number(&mut self.names, account.get(row))?,
                 subject,
                 subscription: subscription.get(row),
                 window: window.get(row),
@@ -424,26 +430,4 @@ impl TrafficSums {
             self.planes.push(plane.to_owned());
         }
     }
-}
-
-fn texts<const N: usize>(
-    input: &Input,
-    names: [&str; N],
-) -> Result<[input::TextColumn; N], ArrowError> {
-    collected(names.map(|name| input.texts(name)))
-}
-
-fn numbers<const N: usize>(
-    input: &Input,
-    names: [&str; N],
-) -> Result<[input::NumberColumn; N], ArrowError> {
-    collected(names.map(|name| input.numbers(name)))
-}
-
-/// Return the values of results, or the first error.
-fn collected<T, const N: usize>(results: [Result<T, ArrowError>; N]) -> Result<[T; N], ArrowError> {
-    let values: Vec<T> = results.into_iter().collect::<Result<_, _>>()?;
-    values
-        .try_into()
-        .map_err(|_| ArrowError::InvalidArgumentError("columns".into()))
 }

@@ -177,14 +177,15 @@ impl TrafficSums {
         subjects: NamedColumn,
         rows: usize,
     ) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 5] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut names: [_; 6] = std::array::from_fn(|_| TextColumn::new(rows));
         let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
         let mut firsts = TimestampMicrosecondBuilder::with_capacity(rows);
         let mut subscriptions = Vec::with_capacity(rows);
         let mut counts = Vec::with_capacity(rows);
         for (key, sum) in buckets.iter().flat_map(|each| &each.deliveries.rows) {
             windows.append_option(key.window);
-            let numbers = [key.server, key.conn, key.sid, key.queue, key.consumer];
+            let by = [key.server, key.conn, key.account];
+            let numbers = by.into_iter().chain([key.sid, key.queue, key.consumer]);
             for (column, number) in names.iter_mut().zip(numbers) {
                 column.push(self.names.get(number));
             }
@@ -193,7 +194,7 @@ impl TrafficSums {
             firsts.append_option(sum.first);
         }
         let mut columns = vec![times("window", windows)];
-        let titles = ["server", "conn", "sid", "queue", "consumer"];
+        let titles = ["server", "conn", "account", "sid", "queue", "consumer"];
         for (name, texts) in titles.into_iter().zip(names) {
             columns.push(texts.finish(name)?);
         }

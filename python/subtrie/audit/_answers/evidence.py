@@ -44,7 +44,9 @@ def together(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add up edges that differ in the rule that decides or the call in the code only."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in edges:
-        key = tuple(row[n] for n in ("service", "kind", "pattern", "standing", "allowed"))
+        key = tuple(
+            row[n] for n in ("service", "kind", "pattern", "standing", "allowed", "account")
+        )
         into = found.get(key)
         if into is None:
             into = {**row, "days": set(row["days"]), "witnesses": set(row["witnesses"])}

@@ -26,9 +26,9 @@ def at_rows(matching: Iterable[Row], subject: str, time: datetime) -> list[dict[
         subject: The subject of the message.
         time: When it is published.
     """
-    names = ("server", "conn", "sid", "identity", "pattern", "queue", "start", "end")
+    names = ("server", "conn", "sid", "identity", "pattern", "queue", "start", "end", "account")
     return [
-        {"subject": subject, "time": time, **{name: row[name] for name in names}}
+        {"subject": subject, "time": time, **{name: row.get(name) for name in names}}
         for row in matching
         if active(row, time)
     ]
@@ -37,19 +37,21 @@ def at_rows(matching: Iterable[Row], subject: str, time: datetime) -> list[dict[
 def history_rows(
     matching: Iterable[Row], subject: str, begin: Mapping[str, datetime]
 ) -> list[dict[str, Any]]:
-    """Return the intervals in which the receivers of a subject stayed the same.
+    """Return the intervals in which the receivers of a subject in an account stayed the same.
 
     Args:
         matching: The subscriptions whose pattern matches.
         subject: The subject.
         begin: The time at which the log of each server begins.
     """
-    by_server: dict[str, list[Row]] = {server: [] for server in begin}
+    by_account: dict[tuple[str, str | None], list[Row]] = {}
     for row in matching:
-        by_server.setdefault(row["server"], []).append(row)
+        by_account.setdefault((row["server"], row.get("account")), []).append(row)
+    for server in begin.keys() - {server for server, _ in by_account}:
+        by_account[server, None] = []
     found: list[dict[str, Any]] = []
-    for server in sorted(by_server):
-        rows = by_server[server]
+    for server, account in sorted(by_account, key=lambda key: (key[0], key[1] or "")):
+        rows = by_account[server, account]
         changes: dict[datetime, list[tuple[bool, Row]]] = {}
         for row in rows:
             changes.setdefault(row["start"], []).append((True, row))
@@ -72,7 +74,8 @@ def history_rows(
             if last is not None:
                 found[-1]["end"] = time
             last = now
-            found.append(_interval(subject, server, time, present.values()))
+            found.append({**_interval(subject, server, time, present.values()),
+                          "account": account})  # fmt: skip
     return found
 
 

@@ -3,12 +3,12 @@
 | kind | key | sums |
 |---|---|---|
 | ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, least accepted subject, earliest (time, subject), greatest accepted subject |
-| ``value`` | pattern with its route, position of a wildcard in the path | least and greatest value |
-| ``match`` | identity (where no rule matches), number of a rule, window | accepted, refused, decided, days, last |
-| ``refusal`` | identity, pattern, queue, day, window of a refused subscription | refused, last |
-| ``flow`` | publisher, pattern, subscriber, queue | published, delivered, undelivered, bytes, first, last |
-| ``stored`` | publisher, pattern, receiver that answered although no client received the message | messages |
-| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder | microseconds, as ``latency_step``, with their number (None: no answer), errors |
+| ``value`` | pattern with its route, position of a wildcard in the path, account | least and greatest value |
+| ``match`` | identity (where no rule matches), number of a rule, window, account | accepted, refused, decided, days, last |
+| ``refusal`` | identity, pattern, queue, day, window, account of a refused subscription | refused, last |
+| ``flow`` | publisher, pattern, subscriber, queue, account of the publisher | published, delivered, undelivered, bytes, first, last |
+| ``stored`` | publisher, pattern, receiver that answered although no client received the message, account | messages |
+| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account | microseconds, as ``latency_step``, with their number (None: no answer), errors |
 
 Times are microseconds since 1970.
 """  # noqa: E501 - a table
@@ -22,7 +22,7 @@ from typing import Any
 #: The key of an edge: messages of one service to one pattern.
 EDGE = (
     *("service", "kind", "plane", "port", "pattern", "route", "standing", "identity"),
-    *("allowed", "decided", "code"),
+    *("allowed", "decided", "code", "account"),
 )
 
 

@@ -114,12 +114,13 @@ class Answers:
             return []
         found = []
         used = set()
-        for (identity, number, window), values in self.sums["match"].items():
+        for (identity, number, window, account), values in self.sums["match"].items():
             accepted, refused, decided, days, last = values
             rule = None if number is None else self.rules[number]
             used.add(number)
             row = {"window": _time(window), "accepted": accepted, "refused": refused,
-                   "decided": decided, "days": days, "last": _time(last)}  # fmt: skip
+                   "decided": decided, "days": days, "last": _time(last),
+                   "account": account}  # fmt: skip
             found.append(_usage(identity if rule is None else rule.service, "publish", rule, row))
         found += [
             _usage(rule.service, "publish", rule, {})
@@ -133,7 +134,7 @@ class Answers:
         of_service: dict[str, list[tuple[int, Rule]]] = {}
         for number, rule in enumerate(self.subscribe_rules):
             of_service.setdefault(rule.service, []).append((number, rule))
-        found: dict[tuple[str, int | None, datetime | None], dict[str, Any]] = {}
+        found: dict[tuple[str, int | None, datetime | None, str | None], dict[str, Any]] = {}
         for row in self._subscribed():
             rules = of_service.get(row["identity"])
             if rules is None:
@@ -142,9 +143,9 @@ class Answers:
             counted: list[int | None] = [*numbers] or [None]
             for which in counted:
                 into = found.setdefault(
-                    (row["identity"], which, row["window"]),
+                    (row["identity"], which, row["window"], row["account"]),
                     {"window": row["window"], "accepted": 0, "refused": 0, "decided": 0,
-                     "days": set(), "last": row["last"]},
+                     "days": set(), "last": row["last"], "account": row["account"]},
                 )  # fmt: skip
                 into["accepted"] += row["accepted"]
                 into["refused"] += row["refused"]
@@ -155,9 +156,9 @@ class Answers:
                 into["last"] = greatest_known(into["last"], row["last"])
         rows = [
             _usage(service, "subscribe", None if n is None else self.subscribe_rules[n], row)
-            for (service, n, _), row in found.items()
+            for (service, n, *_), row in found.items()
         ]
-        used = {number for _, number, _ in found}
+        used = {number for _, number, *_ in found}
         rows += [
             _usage(rule.service, "subscribe", rule, {})
             for number, rule in enumerate(self.subscribe_rules)
@@ -170,12 +171,15 @@ class Answers:
         for row in self.subscriptions:
             start = row["start"]
             yield {"identity": row["identity"], "pattern": row["pattern"], "queue": row["queue"],
-                   "accepted": 1, "refused": 0, "last": start,
+                   "accepted": 1, "refused": 0, "last": start, "account": row["account"],
                    "day": None if start is None else _day(start),
                    "window": self._window(start)}  # fmt: skip
-        for (identity, pattern, queue, day, window), values in self.sums["refusal"].items():
+        for (identity, pattern, queue, day, window, account), values in self.sums[
+            "refusal"
+        ].items():
             refused, last = values
             yield {"identity": identity, "pattern": pattern, "queue": queue, "accepted": 0,
+                   "account": account,
                    "refused": refused, "last": _time(last), "day": day,
                    "window": _time(window)}  # fmt: skip
 
@@ -189,7 +193,7 @@ class Answers:
     def violations(self) -> Rows:
         """Return the rows of the table."""
         forbidden = [
-            (row["identity"], row["pattern"], row["queue"], row["start"])
+            (row["identity"], row["pattern"], row["queue"], row["start"], row["account"])
             for row in self.subscriptions
             if self._may_subscribe(row) is False
         ]
@@ -221,53 +225,59 @@ class Answers:
     def synthesise(self) -> tuple[Rows, Rows]:
         """Return the rows of ``proposal`` and of ``too_thin``."""
         questions = self.questions
-        observed = [
-            Observed(
+        observed: dict[str | None, list[Observed]] = {}
+        for row in together(self.edges):
+            observed.setdefault(row["account"], []).append(Observed(
                 row["service"], row["kind"], row["pattern"], row["route"], row["standing"],
                 row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
                 tuple(row["witnesses"]), left_open(row, self.code, questions.min_days),
                 None not in row["codes"],
-            )
-            for row in together(self.edges)
-        ]  # fmt: skip
-        values: dict[str, dict[int, tuple[str, str]]] = {}
-        for (pattern, position), (low, high) in self.sums["value"].items():
-            into = values.setdefault(route_key(pattern), {})
+            ))  # fmt: skip
+        values: dict[str | None, dict[str, dict[int, tuple[str, str]]]] = {}
+        for (pattern, position, account), (low, high) in self.sums["value"].items():
+            into = values.setdefault(account, {}).setdefault(route_key(pattern), {})
             least, greatest = into.get(position, (low, high))
             into[position] = min(least, low), max(greatest, high)
         _, last = self._span()
-        rules, thin = propose(
-            [*observed, *self._active_subscriptions(last)],
-            values,
-            Thresholds(questions.min_days, questions.min_sources),
-        )
+        for account, subscription in self._active_subscriptions(last):
+            observed.setdefault(account, []).append(subscription)
+        needed = Thresholds(questions.min_days, questions.min_sources)
+        rules: Rows = []
+        thin: Rows = []
+        for account, some in observed.items():
+            for rows, found in zip((rules, thin), propose(some, values.get(account, {}), needed),
+                                   strict=True):  # fmt: skip
+                rows += [{**row, "account": account} for row in found]
         covering: dict[tuple[str, str], list[Rule]] = {}
         for each in (*self.rules, *self.subscribe_rules):
             if each.effect == "allow":
                 covering.setdefault((each.service, each.verb), []).append(each)
-        found = [
+        covered = [
             {**row, "covered_by": _covering(covering.get((row["service"], row["verb"]), ()),
                                             row["rule"])}
             for row in rules
         ]  # fmt: skip
-        return found, thin
+        return covered, thin
 
-    def _active_subscriptions(self, last: datetime | None) -> Iterator[Observed]:
-        """Yield each subscription of each identity once, with the days on which it was active."""
-        found: dict[tuple[str, str], tuple[Any, int, frozenset[int]]] = {}
+    def _active_subscriptions(self, last: datetime | None) -> Iterator[tuple[str | None, Observed]]:
+        """Yield each subscription of each identity once, with the days on which it was active.
+
+        Beside it stands its account.
+        """
+        found: dict[tuple[str, str, str | None], tuple[Any, int, frozenset[int]]] = {}
         for row in self.subscriptions:
             if row["identity"] is None:
                 continue
             end = row["end"] or last or row["start"]
-            key = row["identity"], row["pattern"]
+            key = row["identity"], row["pattern"], row["account"]
             allowed, count, days = found.get(key) or (self._may_subscribe(row), 0, frozenset())
             active: range | tuple[()] = ()
             if row["start"] is not None:  # a log or a snapshot may have no times
                 active = range(_day(row["start"]), _day(end) + 1)
             found[key] = allowed, count + 1, days | frozenset(active)
-        for (identity, pattern), (allowed, count, days) in found.items():
-            yield Observed(identity, "subscription", pattern, None, "verified", allowed, count,
-                           count, days, (pattern,))  # fmt: skip
+        for (identity, pattern, account), (allowed, count, days) in found.items():
+            yield account, Observed(identity, "subscription", pattern, None, "verified", allowed,
+                                    count, count, days, (pattern,))  # fmt: skip
 
     def gap(self) -> Rows:
         """Return the rows of the table; none without code and rules."""
@@ -309,7 +319,7 @@ class Answers:
 
     def flows(self) -> Rows:
         """Return the rows of the table."""
-        names = ("publisher", "pattern", "subscriber", "queue")
+        names = ("publisher", "pattern", "subscriber", "queue", "account")
         sums = ("published", "delivered", "undelivered", "bytes")
         found = []
         for key, (*counts, first, last) in answered(self.sums).items():
@@ -320,7 +330,7 @@ class Answers:
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
-        names = ("kind", "requester", "subject", "responder")
+        names = ("kind", "requester", "subject", "responder", "account")
         return [
             {**dict(zip(names, key, strict=True)), **_ranks(took),
              "errors": failed if key[0] == "microbus" else None}
@@ -390,6 +400,7 @@ def _usage(
         "days": len(row.get("days", ())),
         "last": row.get("last"),
         "origin": None if rule is None else rule.origin,
+        "account": row.get("account"),
     }
 
 

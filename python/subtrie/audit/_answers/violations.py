@@ -12,8 +12,8 @@ from typing import Any
 from .folding import fold
 from .sums import greatest_known, least_known
 
-#: An identity, a pattern that it subscribed to, the queue, and the time.
-Subscribed = tuple[str, str, str | None, datetime]
+#: An identity, a pattern that it subscribed to, the queue, the time, and the account.
+Subscribed = tuple[str, str, str | None, datetime, str | None]
 
 
 def violation_rows(
@@ -28,32 +28,34 @@ def violation_rows(
         rule_of: Returns the rule that forbids a subject of an edge, else the nearest one.
         subscribed: Accepted subscriptions that the rules forbid.
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    planes: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
+    planes: dict[tuple[str, str | None], dict[str, dict[str, Any]]] = {}
     for row in edges:
         if not row["published"]:
             continue
         witness = min(row["witnesses"])
+        about = row["identity"], fold(row["pattern"]), row["account"]
         if row["allowed"] is False:
             rule = rule_of(row, witness)
-            _add(found, ("forbidden", row["identity"], fold(row["pattern"])), row, witness, rule)
+            _add(found, ("forbidden", *about), row, witness, rule)
         if row["standing"] == "spoofed":
-            _add(found, ("spoofed", row["identity"], fold(row["pattern"])), row, witness, None)
+            _add(found, ("spoofed", *about), row, witness, None)
         if row["plane"] is not None and row["standing"] != "unknown":
-            into = planes.setdefault(row["identity"], {})
+            into = planes.setdefault((row["identity"], row["account"]), {})
             _add(into, row["plane"], row, witness, None)
-    for who, by_plane in planes.items():
+    for (who, account), by_plane in planes.items():
         home = min(by_plane, key=lambda plane: (-by_plane[plane]["count"], plane))
         for plane, row in by_plane.items():
             if plane != home:
-                found["cross_plane", who, f"{plane}.>"] = row
-    for identity, pattern, queue, time in subscribed:
+                found["cross_plane", who, f"{plane}.>", account] = row
+    for identity, pattern, queue, time, account in subscribed:
         witness = pattern if queue is None else f"{pattern} {queue}"
         row = {"published": 1, "first": time, "last": time}
-        _add(found, ("forbidden_subscription", identity, fold(pattern)), row, witness, None)
+        about = identity, fold(pattern), account
+        _add(found, ("forbidden_subscription", *about), row, witness, None)
     return [
-        {"kind": kind, "who": who, "subject": subject, **row}
-        for (kind, who, subject), row in found.items()
+        {"kind": kind, "who": who, "subject": subject, "account": account, **row}
+        for (kind, who, subject, account), row in found.items()
     ]
 
 

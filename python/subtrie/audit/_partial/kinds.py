@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 7
+VERSION = 8
 
 _PROOF = ("identity_source", "user", "client")
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
 #: ``consumer`` is that of JetStream which delivered, as ``ORDERS.shipper``.
-_DELIVERY = ("server", "window", "conn", "sid", "queue", "consumer", "subscription", "subject")
-#: What is counted of messages.
-SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes")
+_DELIVERY = (
+    *("server", "window", "conn", "account", "sid", "queue", "consumer", "subscription"),
+    "subject",
+)
+#: What is counted of messages; ``lines`` are those that delivered them.
+SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes", "lines")
 _TIMES = tuple(f"{end}{s}" for s in ("", "_accepted", "_undelivered") for end in ("first", "last"))
 #: The days of messages, as ``TrafficSums`` writes them: for each day four times the time of its
 #: first accepted message, plus 2 if one was accepted, plus 1 if a client received one.
@@ -59,7 +62,7 @@ KINDS: dict[str, Kind] = {
     "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS)),
     "delivery": Kind((*_DELIVERY, "count", "first")),
     # one message that no client received
-    "undelivered": Kind(("server", "subject", "position")),
+    "undelivered": Kind(("server", "account", "subject", "position")),
     # one message sent to, and received from, another server
     "hop": Kind(_HOP),
     "arrival": Kind(_HOP),
@@ -70,7 +73,9 @@ KINDS: dict[str, Kind] = {
         ("server", "conn", "account", "identity", "subject", "reply", "time"), bucketed_by="reply"
     ),
     # one accepted Microbus message, with the head of its payload
-    "head": Kind(("time", "subject", "message_id", "op_code", "status"), bucketed_by="message_id"),
+    "head": Kind(
+        ("account", "time", "subject", "message_id", "op_code", "status"), bucketed_by="message_id"
+    ),
     # connections that read too slowly
     "slow": Kind((*_CONNECTION, *_SPAN), _CONNECTION, "identity"),
     # other users that a client claims (subject) than the proven one
@@ -79,8 +84,8 @@ KINDS: dict[str, Kind] = {
     # one line that begins or ends subscriptions; ``reason`` is its direction
     "subscription": Kind(
         (
-            *("server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position"),
-            *("time", "reason"),
+            *("server", "conn", "account", "identity", "op", "subject", "queue", "sid", "size"),
+            *("position", "time", "reason"),
         ),
         bucketed_by=None,
     ),

@@ -189,7 +189,7 @@ class _Heads:
             published = pc.is_in(batch["op"], value_set=pa.array(["PUB", "HPUB"]))
             incoming = pc.fill_null(pc.equal(batch["direction"], "in"), False)
             kept = pc.and_(pc.and_(published, incoming), pc.is_null(batch["refused"]))
-            self._sent.append(batch.filter(kept).select(["position", "time", "subject"]))
+            self._sent.append(batch.filter(kept).select(["position", "account", "time", "subject"]))
             yield batch
 
     def joined(self) -> pa.Table:

@@ -1,24 +1,24 @@
 """From a bucket to the sums that answers are made of.
 
-All rows about a subject are in one bucket, and so are requests with one reply subject, and heads
-with one message id.
+All rows about a subject are in one bucket.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.flows import divided
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
-from .._answers.sums import Sums, greatest_known, latency_step, least_known
+from .._answers.sums import Sums, greatest_known, least_known
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
-from .latency_sums import microbus_sums
+from .exports import Exports
+from .latency_sums import microbus_sums, request_sums
 from .leaf_nodes import LeafNodes
 from .streams import (
     IMPORTED,
@@ -26,7 +26,6 @@ from .streams import (
     OTHER_SERVERS,
     SERVICES,
     Receiver,
-    asks_for_messages,
     folded,
     of_stream,
     receivers_of,
@@ -36,7 +35,7 @@ from .streams import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ACCEPTED, _TAKEN = 2, 1
+_TAKEN = 1
 #: In place of server, subject and publisher: no log tells them.
 _UNKNOWN = ("", -1, "")
 _Deliveries = dict[tuple[str, int], dict[tuple[str, str, str | None], int]]
@@ -46,13 +45,13 @@ _Consumed = dict[int, set[str]]
 def answer_sums(bucket: Bucket) -> Sums:
     """Return the sums of a bucket."""
     sums = Sums()
-    _refusal_sums(sums, bucket.table("refused"))
+    _refusal_sums(sums, bucket.told("refused"))
     if bucket.subjects is not None:
         classified = Classified(bucket)
         _publish_sums(sums, bucket, classified)
         _flow_sums(sums, bucket, classified)
-        _request_sums(sums, bucket, classified)
-    microbus_sums(sums, bucket.table("head"))
+        request_sums(sums, bucket, classified)
+    microbus_sums(sums, bucket.told("head"))
     return sums
 
 
@@ -65,12 +64,12 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     known = zip(
         *(column.to_pylist() for column in (
             of.service, of.kinds, of.plane, of.port, of.pattern, of.route, of.standing,
-            of.identity, of.call, of.texts,
+            of.identity, of.call, of.account, of.texts,
         )), of.matched.decided.tolist(), strict=True,
     )  # fmt: skip
     for row, (counted, about) in enumerate(zip(sent, known, strict=True)):
         window, published, refused, taken, undelivered, first, last, *span, days = counted
-        *_, pattern, route, standing, identity, call, subject, decided = about
+        *_, pattern, route, standing, identity, call, account, subject, decided = about
         days = days or ()
         allowed = None
         if decided != NO_RULES:
@@ -79,21 +78,21 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         accepted = subject if published > 0 else None
         sums.add(
             "edge",
-            (*about[:8], allowed, decided, call),
+            (*about[:8], allowed, decided, call, account),
             (published, refused, taken, undelivered, received, *span,
              accepted, (first or 0, subject), accepted),
         )  # fmt: skip
         evidence = standing == "verified" and taken > 0 and allowed is not False
         if evidence and route is not None and ("*" in route or ">" in route):
             for position, value in _values(route, subject):
-                sums.add("value", (pattern, position), (value, value))
+                sums.add("value", (pattern, position, account), (value, value))
         if decided == NO_RULES:
             continue
         everything, seen = published + refused, frozenset(day // 4 // DAY for day in days)
         for rule in of.matched.of(row) or (None,):
             sums.add(
                 "match",
-                (identity if rule is None else None, rule, window),
+                (identity if rule is None else None, rule, window, account),
                 (published, refused, everything if rule == decided else 0, seen, last),
             )
 
@@ -120,48 +119,49 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     delivered, seen = _received(sums, bucket, of)
     stored = bucket.receivers.of(of.subjects.texts)
     leaf_nodes = LeafNodes(bucket, of.subjects)
-    names = ("server", "at", "account", "published", "undelivered", "bytes", "taken", "forwarded",
+    account_of = of.subjects.account.to_pylist()
+    names = ("server", "at", "published", "undelivered", "bytes", "taken", "forwarded",
              "first_accepted", "last_accepted", "first_undelivered",
              "last_undelivered")  # fmt: skip
     rows = zip(*columns_of(bucket.publishes, *names), of.who.to_pylist(), strict=True)
-    for server, at, account, *counts, first, last, first_lost, last_lost, who in rows:
+    for server, at, *counts, first, last, first_lost, last_lost, who in rows:
         if counts[0] <= 0:
             continue
-        text = of.subjects.texts[at].as_py()
+        text, account = of.subjects.texts[at].as_py(), account_of[at]
         others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
         sent = published[server, at].setdefault(who, _Sent())
         sent.add(counts, (first, last), (first_lost, last_lost), others)
         sent.deleted = bucket.receivers.deleted(server, account, stored[at])
     _without_stream(bucket, of, published)
     asked_for = set(bucket.table("request")["reply"].to_pylist())
-    for to, shares in _shares(bucket, of, published, delivered).items():
-        text = of.subjects.texts[to[0]].as_py() or ""
+    for (place, *to), shares in _shares(bucket, of, published, delivered).items():
+        text = of.subjects.texts[place].as_py() or ""
         if (unknown := shares.pop(_UNKNOWN, 0)) and text not in asked_for:
-            flow = (unknown_publisher(text), folded(to[1]), *to[2:])
+            flow = (unknown_publisher(text), folded(to[0]), *to[1:], account_of[place])
             sums.add("flow", flow, (unknown, unknown, 0, 0, None, None))
         for (server, at, who), share in shares.items():
-            pattern, subscriber, queue = to[1:]
-            flow = (who, folded(pattern), subscriber, queue)
+            pattern, subscriber, queue = to
+            flow = (who, folded(pattern), subscriber, queue, account_of[at])
             sums.add("flow", flow, published[server, at][who].received(share))
     for key, publishers in published.items():
-        subject = folded(of.subjects.texts[key[1]].as_py())
+        subject, account = folded(of.subjects.texts[key[1]].as_py()), account_of[key[1]]
         for who, sent in publishers.items():
             for other in sent.others:
                 if other.subscriber == SERVICES and sent.taken:
                     continue  # their subscriptions are among the deliveries
-                sums.add("flow", (who, subject, *other), sent.stored)
+                sums.add("flow", (who, subject, *other, account), sent.stored)
             to_leaf_nodes = leaf_nodes.of(key) if sent.forwarded else []
             share = sent.forwarded // len(to_leaf_nodes) if to_leaf_nodes else 0
             for pattern, node, queue in to_leaf_nodes:
-                sums.add("flow", (who, folded(pattern), node, queue), sent.sent_on(share))
+                sums.add("flow", (who, folded(pattern), node, queue, account), sent.sent_on(share))
             if sent.unstored:
-                sums.add("flow", (who, subject, None, None), sent.after_deletion)
+                sums.add("flow", (who, subject, None, None, account), sent.after_deletion)
             if sent.others:
                 continue
             if sent.passed_on and not to_leaf_nodes:
-                sums.add("flow", (who, subject, OTHER_SERVERS, None), sent.elsewhere)
+                sums.add("flow", (who, subject, OTHER_SERVERS, None, account), sent.elsewhere)
             if sent.lost or not (sent.taken or sent.passed_on):
-                sums.add("flow", (who, subject, None, None), sent.left)
+                sums.add("flow", (who, subject, None, None, account), sent.left)
 
 
 def _shares(
@@ -182,19 +182,22 @@ def _shares(
             weights[server, at][server, at, who] = sent.taken
     places = {}
     if bucket.crossed:
-        crossing = {each.subject for each in bucket.crossed}
-        places = {s: at for at, s in enumerate(of.subjects.texts.to_pylist()) if s in crossing}
-    for (server, who, subject, other), count in bucket.crossed.items():
-        at = places[subject]
+        crossing = {(each.account, each.subject) for each in bucket.crossed}
+        named = zip(of.subjects.account.to_pylist(), of.subjects.texts.to_pylist(), strict=True)
+        places = {name: at for at, name in enumerate(named) if name in crossing}
+    for (server, account, who, subject, other), count in bucket.crossed.items():
+        at = places[account, subject]
         if who not in published.get((server, at), ()):
             continue  # no message of it was accepted
         # At its own server: less those that only clients of other servers received.
         more = count if other != server else -count
         shares = weights[other, at]
         shares[server, at, who] = shares.get((server, at, who), 0) + more
+    exports = Exports(bucket, of, weights)
     found: dict[Any, dict[tuple[str, int, str], int]] = defaultdict(dict)
     for (server, at), subscriptions in delivered.items():
-        known = sorted((key, weight) for key, weight in weights[server, at].items() if weight > 0)
+        of_all = [*weights[server, at].items(), *exports.to(server, at)]
+        known = sorted((key, weight) for key, weight in of_all if weight > 0)
         for subscription, count in subscriptions.items():
             shares = found[at, *subscription]
             if not known:
@@ -292,12 +295,13 @@ def _without_stream(
             if any(each.deleted is not None for each in sent.values())}  # fmt: skip
     if not kept:
         return
-    positions: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for server, subject, position in zip(*columns_of(bucket.lost, "server", "subject", "position"),
-                                         strict=True):  # fmt: skip
-        positions[server, subject].append(position)
+    positions: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
+    names = ("server", "subject", "account", "position")
+    for *key, position in zip(*columns_of(bucket.lost, *names), strict=True):
+        positions[*key].append(position)
     for (server, at), publishers in kept.items():
-        lost, taken = sorted(positions.get((server, of.subjects.texts[at].as_py()), [])), 0
+        key = server, of.subjects.texts[at].as_py(), of.subjects.account[at].as_py()
+        lost, taken = sorted(positions.get(key, [])), 0
         for _, sent in sorted(publishers.items()):
             if sent.deleted is not None:
                 after = len(lost) - bisect_right(lost, sent.deleted)
@@ -334,78 +338,21 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
             lines = found[server, at]
             lines[key] = lines.get(key, 0) + count
             continue
+        account = of.subjects.account[at].as_py()
         if consumer == IMPORTED:
-            flow = (OTHER_ACCOUNTS, folded(key[0]), *key[1:])
+            flow = (OTHER_ACCOUNTS, folded(key[0]), *key[1:], account)
         else:
             stream, _, name = consumer.partition(".")
             seen[at].add(stream)
             source, queue = of_stream(stream, name)
-            flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue)
+            flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue, account)
         sums.add("flow", flow, (count, count, 0, 0, None, None))
     return found, seen
 
 
-def _request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
-    """Add the latency of NATS requests: to the first message of a day on their reply subject.
-
-    A request without a reply that a client published is answered by what was delivered on its
-    reply subject: by a stream, by JetStream, or from elsewhere.
-    """
-    import pyarrow as pa
-
-    requests = bucket.table("request")
-    asked_for = set(requests["reply"].to_pylist())
-    answers: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-    rows = zip(*columns_of(bucket.publishes, "server", DAYS), of.texts.to_pylist(),
-               of.who.to_pylist(), strict=True)  # fmt: skip
-    for server, days, subject, who in rows:
-        if subject in asked_for:
-            answers[server, subject] += [(d // 4, who) for d in days or () if d & _ACCEPTED]
-    for found in answers.values():
-        found.sort()
-    told = _first_deliveries(bucket, of, asked_for)
-    texts = pa.array(dict.fromkeys(requests["subject"].to_pylist()), pa.string())
-    stored = dict(zip(texts.to_pylist(), bucket.receivers.of(texts), strict=True))
-    names = ("server", "conn", "account", "identity", "subject", "reply", "time")
-    for server, conn, account, identity, subject, reply, asked in zip(
-        *columns_of(requests, *names), strict=True
-    ):
-        if subject is None or asks_for_messages(subject):
-            continue
-        requester = identity or conn
-        found = answers.get((server, reply), [])
-        at = bisect_left(found, (asked,))
-        answered, responder = found[at] if at < len(found) else (None, None)
-        if not found and (answered := told.get((server, reply))) is not None:
-            known = receivers_of(subject, account, stored[subject])
-            receiver = known[0] if known else bucket.receivers.answered(server, conn)
-            responder = None if receiver is None else receiver.subscriber
-            if not known:
-                key = (requester, folded(subject), *(receiver or Receiver(OTHER_ACCOUNTS)))
-                sums.add("stored", key, (1,))
-        took = None
-        if answered is not None and asked is not None:
-            took = latency_step(max(answered - asked, 0))
-        sums.add("latency", ("nats", requester, folded(subject), responder), ({took: 1}, 0))
-
-
-def _first_deliveries(
-    bucket: Bucket, of: Classified, subjects: Collection[str]
-) -> dict[tuple[str, str], int]:
-    """Return the time of the first delivery of each of some subjects by each server."""
-    found: dict[tuple[str, str], int] = {}
-    for server, at, first in zip(*columns_of(bucket.deliveries, "server", "at", "first"),
-                                 strict=True):  # fmt: skip
-        text = of.subjects.texts[at].as_py()
-        if first is not None and text in subjects:
-            key = (server, text)
-            found[key] = min(found.get(key, first), first)
-    return found
-
-
 def _refusal_sums(sums: Sums, refused: pa.Table) -> None:
     """Add the subscriptions that a server refused."""
-    names = ("reason", "identity", "subject", "queue", "day", "window", "count", "last")
+    names = ("reason", "identity", "subject", "queue", "day", "window", "account", "count", "last")
     for reason, *key, count, last in zip(*columns_of(refused, *names), strict=True):
         if reason == "subscribe":
             sums.add("refusal", tuple(key), (count, last))

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .._partial.kinds import add_up
-from .._partial.partial import Partial
+from .._partial.partial import Numbered, Partial
+from .accounts import told
 from .context import Asked, Context, Open
 from .messages_between_servers import Crossing, followed
 from .pattern_index import PatternIndex
@@ -29,11 +30,12 @@ class Bucket:
     Attributes:
         context: What follows from the head.
         index: The subscribed patterns.
-        lost: Server, subject and position of each message that no client received.
-        publishes: Messages, with ``at``, the number of the subject.
+        lost: Server, account, subject and position of each message that no client received.
+        publishes: Messages, with ``at``, the number of the subject in its account.
         deliveries: Deliveries, likewise.
         crossed: The messages that clients of other servers received, as ``Followed`` counts them.
-        subjects: The distinct subjects; None if there is neither a message nor a delivery.
+        subjects: The distinct subjects of each account; None if there is neither a message nor a
+            delivery.
     """
 
     def __init__(self, partial: Partial, context: Context, opened: Open) -> None:
@@ -43,16 +45,19 @@ class Bucket:
         self._tables: dict[str, pa.Table] = {}
         self.index: PatternIndex = opened(context.subscribed)
         self.lost: pa.Table = partial.table("undelivered")
-        hops, arrivals = partial.table("hop"), partial.table("arrival")
+        hops, arrivals = (told(partial.table(kind), context.account) for kind in ("hop", "arrival"))
         self.crossed: Counter[Crossing] = Counter()
         if hops.num_rows and arrivals.num_rows:
             changed, more, self.crossed = followed(hops, arrivals)
             partial.add_publishes(changed)
             self.lost = pa.concat_tables([self.lost, more])
+        self.lost = told(self.lost, context.account)
         numbered = partial.numbered()
         self.subjects: Subjects | None = None
         if numbered is not None:
-            self.publishes, self.deliveries, texts, addresses = numbered
+            self.publishes, self.deliveries, texts, addresses = by_account(
+                *numbered, context.account
+            )
             self.subjects = Subjects(texts, addresses, self.index, context.planes)
 
     def table(self, kind: str) -> pa.Table:
@@ -60,6 +65,10 @@ class Bucket:
         if kind not in self._tables:
             self._tables[kind] = self._partial.table(kind)
         return self._tables[kind]
+
+    def told(self, kind: str) -> pa.Table:
+        """Return the rows of a kind as ``table`` does, with the accounts that are known."""
+        return told(self.table(kind), self.context.account)
 
     @cached_property
     def by_subject(self) -> pa.Table:
@@ -101,11 +110,46 @@ def sums_by_subject(publishes: pa.Table) -> pa.Table:
     return summed if ascending else add_up(summed, ("at",))
 
 
+def by_account(
+    publishes: pa.Table,
+    deliveries: pa.Table,
+    subjects: pa.RecordBatch,
+    addresses: pa.RecordBatch,
+    only: str | None = None,
+) -> Numbered:
+    """Number the subjects of each account apart: ``subjects`` gets the column ``account``.
+
+    ``only`` is the account of those whose account is not told.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    tables = (publishes, deliveries)
+    named = pa.concat_tables([told(each.select(["account"]), only) for each in tables])
+    coded = named["account"].combine_chunks().dictionary_encode(null_encoding="encode")
+    accounts = coded.dictionary
+    if len(accounts) == 1:
+        column = pa.repeat(accounts[0], subjects.num_rows)
+        return publishes, deliveries, subjects.append_column("account", column), addresses
+    at = np.concatenate([each["at"].to_numpy() for each in tables]).astype(np.int64)
+    pairs, numbers = np.unique(at * len(accounts) + coded.indices.to_numpy(), return_inverse=True)
+    old, codes = np.divmod(pairs, len(accounts))
+    numbers = np.split(numbers.astype(np.int32), [publishes.num_rows])
+    publishes, deliveries = (
+        each.set_column(each.schema.get_field_index("at"), "at", pa.array(of_each))
+        for each, of_each in zip(tables, numbers, strict=True)
+    )
+    subjects = subjects.take(pa.array(old))
+    column = accounts.take(pa.array(codes))
+    return publishes, deliveries, subjects.append_column("account", column), addresses
+
+
 class Subjects:
-    """Distinct subjects, their addresses, and the patterns that match them.
+    """Distinct subjects of each account, their addresses, and the patterns that match them.
 
     Attributes:
         texts: The subjects.
+        account: The account of each subject.
         address: The row of the address of each subject in ``addresses``.
         addresses: The distinct addresses: kind, port, plane, source, host, method, reason.
         planes: The known planes.
@@ -126,6 +170,7 @@ class Subjects:
         import pyarrow.compute as pc
 
         self.texts = subjects.column("subject")
+        self.account: pa.Array = subjects.column("account")
         self.address = subjects.column("address")
         self.addresses = addresses
         self.index = index
@@ -141,7 +186,7 @@ class Subjects:
             self.rows, self.numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
             self.rank = pa.nulls(len(self.texts), pa.int64())
             return
-        self.rows, self.numbers = index.matches(self.texts)
+        self.rows, self.numbers = index.matches_in(self.texts, self.account)
         best = np.full(len(self.texts), len(index.patterns), dtype=np.int64)
         np.minimum.at(best, self.rows, index.ranks[self.numbers])
         #: The rank of the most specific route of each subject, null if none matches.

@@ -16,7 +16,7 @@ from ... import classify
 from .._partial.kinds import add_up
 from .._schema import TABLE_COLUMNS, arrow_schema
 from .bucket import Subjects
-from .pattern_index import PatternIndex, nearest_of
+from .pattern_index import PatternIndex
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def explained(
     """Add the nearest pattern of each subject, and whether it was subscribed.
 
     Args:
-        missed: The undelivered subjects.
+        missed: The undelivered subjects, with their accounts.
         at: The number of each of them among all subjects.
-        lost: Server, subject and position of each message.
+        lost: Server, account, subject and position of each message.
         index: The patterns.
         rows: For each match, the number of its subject, ascending.
         numbers: For each match, the number of its pattern.
@@ -41,26 +41,29 @@ def explained(
     import numpy as np
     import pyarrow as pa
 
-    positions: dict[str, list[tuple[str, int]]] = {}
-    for server, subject, position in zip(*(c.to_pylist() for c in lost.columns), strict=True):
-        positions.setdefault(subject, []).append((server, position))
+    positions: dict[tuple[str | None, str], list[tuple[str, str | None, int]]] = {}
+    names = ("server", "account", "subject", "position")
+    for server, account, subject, position in zip(*(lost[n].to_pylist() for n in names),
+                                                  strict=True):  # fmt: skip
+        positions.setdefault((account, subject), []).append((server, account, position))
     place = at.to_numpy(zero_copy_only=False)
     starts, ends = np.searchsorted(rows, place), np.searchsorted(rows, place, side="right")
-    near = _nearest(index, missed["subject"].filter(pa.array(starts == ends)))
+    near = _nearest(index, missed.filter(pa.array(starts == ends)))
     nearest: list[str | None] = []
     differs: list[int | None] = []
     inactive: list[bool] = []
-    for subject, start, end in zip(missed["subject"].to_pylist(), starts, ends, strict=True):
+    named = zip(missed["account"].to_pylist(), missed["subject"].to_pylist(), strict=True)
+    for key, start, end in zip(named, starts, ends, strict=True):
         matching = [int(n) for n in numbers[start:end]]
         if matching:
             nearest.append(index.patterns[min(matching)].as_py())
             differs.append(None)
-            sent = positions.get(subject, ())
+            sent = positions.get(key, ())
             inactive.append(
                 not all(any(index.was_active(n, *place) for n in matching) for place in sent)
             )
             continue
-        pattern, token = near[subject]
+        pattern, token = near[key]
         nearest.append(pattern)
         differs.append(token)
         inactive.append(False)
@@ -72,20 +75,27 @@ def explained(
 
 
 def _nearest(
-    index: PatternIndex, subjects: pa.ChunkedArray
-) -> dict[str, tuple[str | None, int | None]]:
-    """Return the nearest pattern of each subject, and the token in which it differs."""
-    if not len(subjects):
-        return {}
-    numbers, places = nearest_of(index.trie, index.as_text(subjects))
-    names = index.patterns.take(numbers).to_pylist()
-    found = zip(names, places.to_pylist(), strict=True)
-    return dict(zip(subjects.to_pylist(), found, strict=True))
+    index: PatternIndex, missed: pa.Table
+) -> dict[tuple[str | None, str], tuple[str | None, int | None]]:
+    """Return the nearest pattern of each account and subject, and the token in which it differs."""
+    import pyarrow.compute as pc
+
+    found: dict[tuple[str | None, str], tuple[str | None, int | None]] = {}
+    for account in pc.unique(missed["account"]).to_pylist():
+        of = missed["account"]
+        own = pc.is_null(of) if account is None else pc.fill_null(pc.equal(of, account), False)
+        subjects = missed["subject"].filter(own)
+        numbers, places = index.nearest(subjects, account)
+        names = index.patterns.take(numbers).to_pylist()
+        pairs = zip(names, places.to_pylist(), strict=True)
+        keys = ((account, subject) for subject in subjects.to_pylist())
+        found |= dict(zip(keys, pairs, strict=True))
+    return found
 
 
 #: The name under which the messages of these subjects stand among the rows.
 OUTSIDE = "~outside"
-_COLUMNS = ("subject", "reason", "published", "taken", "first_accepted", "last_accepted")
+_COLUMNS = ("subject", "reason", "published", "taken", "first_accepted", "last_accepted", "account")
 
 
 def outside_rows(summed: pa.Table, subjects: Subjects) -> Rows:
@@ -96,9 +106,10 @@ def outside_rows(summed: pa.Table, subjects: Subjects) -> Rows:
     addressed = subjects.addressed.take(at)
     wanted = pc.and_(pc.invert(addressed), pc.greater(summed["published"], 0).combine_chunks())
     at = at.filter(wanted)
-    table = summed.filter(wanted).select(_COLUMNS[2:])
+    table = summed.filter(wanted).select(_COLUMNS[2:-1])
     table = table.add_column(0, "reason", subjects.text("reason", at))
     table = table.add_column(0, "subject", subjects.texts.take(at))
+    table = table.append_column("account", subjects.account.take(at))
     return OUTSIDE, table.append_column("key", table["subject"])
 
 
@@ -113,15 +124,17 @@ def outside_tables(table: pa.Table, planes: Sequence[str]) -> dict[str, pa.Table
     import pyarrow.compute as pc
 
     if table.num_rows:
-        table = add_up(table.drop_columns(["key"]), ("subject", "reason")).sort_by("subject")
+        table = add_up(table.drop_columns(["key"]), ("subject", "reason", "account"))
+        table = table.append_column("known", pc.fill_null(table["account"], ""))
+        table = table.sort_by([("subject", "ascending"), ("known", "ascending")])
     firsts = pc.replace_substring_regex(table["subject"], r"(?s)\..*", "")
     begins = pc.is_in(firsts, value_set=pa.array(list(planes), pa.string()))
     malformed = table.filter(begins)
     malformed = malformed.select(_COLUMNS).rename_columns(
-        ["subject", "reason", "count", "received", "first", "last"]
+        ["subject", "reason", "count", "received", "first", "last", "account"]
     )
-    other = table.filter(pc.invert(begins)).select(["subject", "published"])
-    other = other.rename_columns(["subject", "count"])
+    other = table.filter(pc.invert(begins)).select(["subject", "published", "account"])
+    other = other.rename_columns(["subject", "count", "account"])
     classes = [classify(text) for text in other["subject"].to_pylist()]
     other = other.append_column("class", pa.array(classes, pa.string()))
     return {"malformed": malformed, "other_traffic": other}
@@ -136,8 +149,11 @@ CANDIDATES = "~candidates"
 _MOST_CANDIDATES = 100_000
 #: The subjects that a part names if it has only some of their messages.
 NAMED = 4_096
-_COUNTED = ("subject", "published")
-_ORDER: list[tuple[str, Any]] = [("published", "descending"), ("subject", "ascending")]
+_NAME = ("subject", "account")
+_COUNTED = (*_NAME, "published")
+_ORDER: list[tuple[str, Any]] = [
+    *(("published", "descending"), ("subject", "ascending"), ("account", "ascending")),
+]
 
 
 def most_published(
@@ -149,15 +165,16 @@ def most_published(
         summed: The number of each subject (``at``), ``published`` and ``bytes``; one row each.
         subjects: The subjects.
         most: The number of subjects.
-        also: Subjects that are returned beside these.
+        also: Subjects, with their accounts, that are returned beside these.
     """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     def named(rows: pa.Table) -> pa.Table:
-        texts = subjects.texts.take(rows["at"].combine_chunks())
-        return pa.table({"subject": texts, "published": rows["published"], "bytes": rows["bytes"]})
+        at = rows["at"].combine_chunks()
+        return pa.table({"subject": subjects.texts.take(at), "account": subjects.account.take(at),
+                         "published": rows["published"], "bytes": rows["bytes"]})  # fmt: skip
 
     if summed.num_rows <= most:
         return named(summed), 0
@@ -168,11 +185,23 @@ def most_published(
     if found.num_rows > most:  # subjects with as many messages as the last of them
         found = found.take(pc.select_k_unstable(found, most, _ORDER))
     if also is not None:
-        others = pc.is_in(subjects.texts, value_set=also)
+        others = pc.is_in(_names(subjects.texts, subjects.account), value_set=_names_in(also))
         more = named(summed.filter(others.take(summed["at"].combine_chunks())))
-        twice = pc.is_in(more["subject"], value_set=found["subject"].combine_chunks())
+        twice = pc.is_in(_names_in(more), value_set=_names_in(found))
         found = pa.concat_tables([found, more.filter(pc.invert(twice))])
     return found, int(ordered[place - 1])
+
+
+def _names(subjects: pa.Array, accounts: pa.Array) -> pa.Array:
+    """Return subjects with their accounts, each as one text."""
+    import pyarrow.compute as pc
+
+    account = pc.fill_null(accounts, "")
+    return pc.binary_join_element_wise(pc.fill_null(subjects, ""), account, " ")
+
+
+def _names_in(table: pa.Table) -> pa.Array:
+    return _names(*(table[name].combine_chunks() for name in _NAME))
 
 
 def names_of_most(tables: Sequence[pa.Table], most: int) -> pa.Table:
@@ -180,7 +209,7 @@ def names_of_most(tables: Sequence[pa.Table], most: int) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    added = add_up(pa.concat_tables([each.select(_COUNTED) for each in tables]), ("subject",))
+    added = add_up(pa.concat_tables([each.select(_COUNTED) for each in tables]), _NAME)
     return added.take(pc.select_k_unstable(added, most, _ORDER))
 
 
@@ -216,7 +245,7 @@ def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> Hottest
     for table in tables:
         if "unnamed" not in table.column_names:
             table = table.append_column("unnamed", pa.repeat(pa.scalar(0), table.num_rows))
-        added = add_up(table.drop_columns(["key"]), ("subject",))
+        added = add_up(table.drop_columns(["key"]), _NAME)
         hidden = pc.subtract(unnamed, added["unnamed"])
         added = added.drop_columns(["unnamed"]).append_column("hidden", hidden)
         both = added if best is None else pa.concat_tables([best, added])
@@ -234,7 +263,7 @@ def hottest(tables: Iterable[pa.Table], published: int, unnamed: int) -> Hottest
         return Hottest(None, None)
     others = _reaching(open_, least)
     if others.num_rows or pc.max(best["hidden"]).as_py():
-        return Hottest(None, pa.concat_tables([best, others]).select(["subject"]))
+        return Hottest(None, pa.concat_tables([best, others]).select(list(_NAME)))
     return Hottest(hot_rows(best.to_pylist(), published), None)
 
 
@@ -252,8 +281,8 @@ def hot_rows(rows: Iterable[dict[str, Any]], published: int) -> pa.Table:
     import pyarrow as pa
 
     made = [
-        {name: row[name] for name in ("subject", "published", "bytes")}
+        {name: row[name] for name in (*_NAME, "published", "bytes")}
         | {"share": row["published"] / published}
-        for row in sorted(rows, key=lambda row: row["subject"])
+        for row in sorted(rows, key=lambda row: (row["subject"], row["account"] or ""))
     ]
     return pa.Table.from_pylist(made, arrow_schema(TABLE_COLUMNS[HOT]))

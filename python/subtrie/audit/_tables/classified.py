@@ -45,6 +45,7 @@ class Classified:
         route: The most specific subscribed route of a request.
         matched: The rules.
         call: The number of the call in the code, or null.
+        account: The account.
     """
 
     def __init__(self, bucket: Bucket) -> None:
@@ -58,6 +59,7 @@ class Classified:
         conn = bucket.publishes["conn"].combine_chunks()
         of_subject = _OfSubjects(subjects)
         self.source = of_subject.source.take(self.at)
+        self.account = subjects.account.take(self.at)
         self.plane = of_subject.plane.take(self.at)
         self.port = of_subject.port.take(self.at)
         self.kinds = of_subject.kinds.take(self.at)

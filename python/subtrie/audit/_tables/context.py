@@ -22,6 +22,7 @@ from .._answers.rule_table import Rule
 from .._answers.tables import Answers
 from .._partial.partial import Partial
 from .._schema import arrow_schema
+from .accounts import only_account, told
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
 from .streams import KnownStreams, acknowledged, deleted_streams, stored_patterns
 
@@ -61,12 +62,14 @@ class Context:
         planes: The planes that are audited.
         subscribed: The names of the files of the index of the subscribed patterns.
         asked: What answers are made with; None if nothing is asked.
+        account: The account of connections whose account is not told; None if it is not known.
     """
 
     counts: dict[str, int]
     planes: tuple[str, ...]
     subscribed: tuple[str, ...]
     asked: Asked | None = None
+    account: str | None = None
 
     @property
     def lines(self) -> int:
@@ -113,6 +116,8 @@ def context_of(
     import pyarrow.compute as pc
 
     subscriptions = subscriptions_of(head.take_table("subscription"))
+    account = only_account(subscriptions["account"])
+    subscriptions = told(subscriptions, account)
     found = set(head.table("plane")["subject"].to_pylist())
     patterns = pc.unique(subscriptions["pattern"]).to_pylist()
     found |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
@@ -121,7 +126,7 @@ def context_of(
     files, indexed = index_files(subscriptions)
     names = tuple(name for name, _ in files)
     if questions is None or questions.unasked(known, counts.get("operations", 0)):
-        return Whole(Context(counts, known, names), files, None)
+        return Whole(Context(counts, known, names, None, account), files, None)
     answers = Answers(subscription_table(indexed).drop_columns(["position"]), questions, window)
     ruled = pattern_files([each.pattern for each in answers.rules])
     called = pattern_files([each.pattern for each in answers.code])
@@ -135,14 +140,14 @@ def context_of(
         tuple(answers.code), tuple(name for name, _ in called), streams,
     )  # fmt: skip
     of_answers = (*ruled, *called, *stored)
-    return Whole(Context(counts, known, names, asked), (*files, *of_answers), answers)
+    return Whole(Context(counts, known, names, asked, account), (*files, *of_answers), answers)
 
 
 def subscription_table(indexed: pa.Table) -> pa.Table:
     """Return the rows of the table ``subscriptions``, and ``position``, that of the SUB line."""
-    names = ["server", "conn", "sid", "started", "ended", "identity", "pattern", "queue", "start"]
-    return indexed.select(names).rename_columns(
-        [*names[:3], "start", "end", "identity", "pattern", "queue", "position"]
+    names = ["server", "conn", "sid", "started", "ended", "identity", "pattern", "queue", "account"]
+    return indexed.select([*names, "start"]).rename_columns(
+        [*names[:3], "start", "end", *names[5:], "position"]
     )
 
 
@@ -155,6 +160,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("end", "bigint"),
     ("started", "timestamp"),
     ("ended", "timestamp"),
+    ("account", "string"),
     ("identity", "string"),
     ("pattern", "string"),
     ("queue", "string"),
@@ -221,7 +227,7 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
 
-    kept = ("server", "conn", "sid", "identity", "queue")
+    kept = ("server", "conn", "sid", "account", "identity", "queue")
     rows = read.select([*kept, "subject", "position", "time"]).take(pa.array(starts))
     last = read.select(["position", "time"]).take(pa.array(ends, mask=ends == read.num_rows))
     columns = {

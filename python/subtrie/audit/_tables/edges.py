@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._partial.kinds import add_up, filled
+from .._schema import TABLE_KEYS
 from .bucket import Subjects
 from .rows import Rows, rows
 
@@ -29,8 +30,10 @@ def edge_rows(publishes: pa.Table, deliveries: pa.Table, subjects: Subjects) -> 
     at = both["at"].combine_chunks()
     columns = {"address": subjects.address.take(at), "rank": subjects.rank.take(at)}
     columns |= {"window": both["window"], "number": number}
+    accounts = subjects.account.dictionary_encode()
+    columns["account"] = accounts.indices.take(at)
     columns |= {name: both[name] for name in (*_COUNTED, "first", "last")}
-    summed = add_up(pa.table(columns), ("address", "rank", "window", "number"))
+    summed = add_up(pa.table(columns), ("address", "rank", "window", "number", "account"))
     address = summed["address"].combine_chunks()
     calls = summed.filter(subjects.requests.take(address))
     answers = summed.filter(subjects.replies.take(address))
@@ -42,15 +45,17 @@ def edge_rows(publishes: pa.Table, deliveries: pa.Table, subjects: Subjects) -> 
         made["route"] = subjects.index.routes.take(calls["rank"].combine_chunks())
         made["server_conn"] = senders.take(calls["number"].combine_chunks())
         made |= {name: calls[name] for name in (*_COUNTED, "first", "last")}
-        keys = ["plane", "window", "source", "destination", "port", "method", "route"]
+        made["account"] = accounts.dictionary.take(calls["account"].combine_chunks())
+        keys = TABLE_KEYS["call_graph"]
         found.append(rows("call_graph", pa.table(made), keys, more=("server_conn",)))
     if answers.num_rows:
         sums = ("published", "delivered", "undelivered")
-        answers = add_up(answers.select(["address", *sums]), ("address",))
+        answers = add_up(answers.select(["address", "account", *sums]), ("address", "account"))
         of = subjects.addresses.take(answers["address"].combine_chunks())
         made = {"plane": of["plane"], "replier": of["source"], "caller": of["host"]}
         made |= {name: answers[name] for name in sums}
-        found.append(rows("replies", pa.table(made), ("plane", "replier", "caller")))
+        made["account"] = accounts.dictionary.take(answers["account"].combine_chunks())
+        found.append(rows("replies", pa.table(made), TABLE_KEYS["replies"]))
     return found
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from .accounts import may_be_equal
 from .bucket import Bucket, Subjects
+
+#: Pattern, name and queue of a leaf node.
+_Receiver = tuple[str, str, str | None]
 
 
 class LeafNodes:
@@ -21,19 +25,22 @@ class LeafNodes:
         rows = rows.filter(pc.match_substring(rows["conn"], "/leaf:"))
         patterns = index.patterns.take(rows["number"].combine_chunks())
         names = pc.coalesce(rows["identity"], rows["conn"])
-        columns = (rows["server"], rows["number"], patterns, names, rows["queue"])
-        self._by_pattern: dict[tuple[str, int], dict[tuple[str, str, str | None], None]] = {}
-        for server, number, *receiver in zip(*(c.to_pylist() for c in columns), strict=True):
-            self._by_pattern.setdefault((server, number), {})[tuple(receiver)] = None
+        columns = (rows["server"], rows["number"], rows["account"], patterns, names, rows["queue"])
+        self._by_pattern: dict[tuple[str, int], dict[_Receiver, str | None]] = {}
+        for server, number, account, *receiver in zip(*(c.to_pylist() for c in columns),
+                                                      strict=True):  # fmt: skip
+            self._by_pattern.setdefault((server, number), {})[*receiver] = account
 
-    def of(self, key: tuple[str, int]) -> list[tuple[str, str, str | None]]:
+    def of(self, key: tuple[str, int]) -> list[_Receiver]:
         """Return pattern, name and queue of those that subscribed a subject at a server."""
         if not self._by_pattern:
             return []
         server, at = key
         first, end = self._subjects.rows.searchsorted([at, at + 1])
-        found: dict[str, tuple[str, str, str | None]] = {}
+        account = self._subjects.account[at].as_py()
+        found: dict[str, _Receiver] = {}
         for number in self._subjects.numbers[first:end].tolist():
-            for receiver in self._by_pattern.get((server, number), ()):
-                found.setdefault(receiver[1], receiver)  # it is sent one copy
+            for receiver, theirs in self._by_pattern.get((server, number), {}).items():
+                if may_be_equal(account, theirs):
+                    found.setdefault(receiver[1], receiver)  # it is sent one copy
         return list(found.values())

@@ -163,12 +163,12 @@ def _planes(name: str, rows: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     added = _added(name, rows)
-    best: dict[str, tuple[int, str]] = {}
-    for who, plane, count in zip(
-        *(added[c].to_pylist() for c in ("identity", "plane", "count")), strict=True
-    ):
-        best[who] = min(best.get(who, (0, "")), (-count, plane)) if who in best else (-count, plane)
-    homes = [best[who][1] for who in added["identity"].to_pylist()]
+    best: dict[tuple[str, str | None], tuple[int, str]] = {}
+    names = ("identity", "account", "plane", "count")
+    listed = [*zip(*(added[name].to_pylist() for name in names), strict=True)]
+    for *who, plane, count in listed:
+        best[*who] = min(best.get((*who,), (-count, plane)), (-count, plane))
+    homes = [best[*who][1] for *who, _, _ in listed]
     place = added.column_names.index("home_plane")
     added = added.set_column(place, "home_plane", pa.array(homes, pa.string()))
     foreign = [p != h for p, h in zip(added["plane"].to_pylist(), homes, strict=True)]

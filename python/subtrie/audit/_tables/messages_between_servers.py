@@ -1,12 +1,12 @@
 """Messages that a server sent to others, followed into the logs of those.
 
-Of one subject, reply and size, each message that left a server is paired with as many messages
-that arrived at others, at most one at each: the earliest that are left. Both are taken by their
-times, as each server has a log of its own; clocks that differ by more than the time between two
-such messages can exchange them. A copy that its server sent on, as to the cluster what came from
-a leaf node, is followed likewise. A message that no client of its server received is *undelivered*
-if all its copies arrived in given logs and no client there received one; if one did, it was
-delivered.
+Of one account, subject, reply and size, each message that left a server is paired with as many
+messages that arrived at others, at most one at each: the earliest that are left. Both are taken by
+their times, as each server has a log of its own; clocks that differ by more than the time between
+two such messages can exchange them. A leaf node has other names of accounts, so those are not
+compared there. A copy that its server sent on, as to the cluster what came from a leaf node, is
+followed likewise. A message that no client of its server received is *undelivered* if all its
+copies arrived in given logs and no client there received one; if one did, it was delivered.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._partial.kinds import SUMS, kind_schema
+from .accounts import may_be_equal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,12 +29,14 @@ class Crossing(NamedTuple):
 
     Attributes:
         server: The server that received them from the publisher.
+        account: The account of the publisher; None if it is not told.
         who: The identity of the publisher, else its connection.
         subject: The subject.
         other: The server whose clients received them.
     """
 
     server: str
+    account: str | None
     who: str
     subject: str
     other: str
@@ -63,27 +66,30 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
     """
     import pyarrow as pa
 
-    arrived: dict[Any, dict[str, deque[dict[str, Any]]]] = {}
+    arrived: dict[Any, dict[tuple[str, str | None], deque[dict[str, Any]]]] = {}
     for row in sorted(arrivals.to_pylist(), key=_order):
-        at = arrived.setdefault(_group(row), {}).setdefault(row["server"], deque())
-        at.append(row)
+        at = arrived.setdefault(_group(row), {})
+        account = None if "/leaf:" in row["conn"] else row["account"]
+        at.setdefault((row["server"], account), deque()).append(row)
     changed: list[dict[str, Any]] = []
     crossed: Counter[Crossing] = Counter()
     for row in sorted(hops.to_pylist(), key=_order):
-        elsewhere = [
-            waiting
-            for server, waiting in arrived.get(_group(row), {}).items()
-            if server != row["server"] and waiting
-        ]
+        elsewhere: dict[str, deque[dict[str, Any]]] = {}
+        for (server, account), waiting in arrived.get(_group(row), {}).items():
+            if server == row["server"] or not waiting or not may_be_equal(account, row["account"]):
+                continue
+            known = elsewhere.setdefault(server, waiting)
+            if _order(waiting[0]) < _order(known[0]):
+                elsewhere[server] = waiting
         sent = row["forwarded"]
         arrived_at: list[dict[str, Any]] = []
-        for waiting in sorted(elsewhere, key=lambda waiting: _order(waiting[0])):
+        for waiting in sorted(elsewhere.values(), key=lambda waiting: _order(waiting[0])):
             if len(arrived_at) < sent:
                 arrived_at.append(waiting.popleft())
                 sent += arrived_at[-1]["forwarded"] or 0
         copies = [copy["taken"] > 0 for copy in arrived_at]
         complete = len(copies) == sent
-        about = row["server"], row["identity"] or row["conn"], row["subject"]
+        about = row["server"], row["account"], row["identity"] or row["conn"], row["subject"]
         crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"] > 0)
         crossed[Crossing(*about, row["server"])] += any(copies) and not row["taken"]
         if row["taken"] or not (any(copies) or complete):

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
 from ..._core.errors import SubtrieError
-from .._readers.log_reader import native
+from .accounts import Accounts
+from .nearest import nearest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ class PatternIndex:
             Microbus subscriptions; the others have null.
         ranks: The rank of the route of each pattern.
         subscriptions: The table of subscriptions, with the column ``number`` of their pattern.
-        groups: Server, number of the pattern, and queue of the subscriptions, each once.
+        groups: Server, account, number of the pattern, and queue of the subscriptions, each once.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class PatternIndex:
         self.trie: Any = SubjectTrie.from_bytes(image, range(len(self.patterns)))
         self.ranks = patterns["rank"].to_numpy()
         self.routes: pa.Array = _in_one(patterns["route"])
-        self._active: dict[tuple[int, str], tuple[Any, Any]] = {}
+        self._active: dict[tuple[int, str, str | None], tuple[Any, Any]] = {}
         self._orders: dict[str, tuple[Any, Any]] = {}
 
     def matches(self, texts: pa.Array) -> tuple[Any, Any]:
@@ -121,6 +122,31 @@ class PatternIndex:
             token *= 2
         return token
 
+    @cached_property
+    def accounts(self) -> Accounts:
+        """The accounts that subscribe each pattern."""
+        return Accounts(self.groups, len(self.patterns))
+
+    def matches_in(self, texts: pa.Array, accounts: pa.Array) -> tuple[Any, Any]:
+        """Return the matches of subjects as ``matches`` does, each with those of its account."""
+        rows, numbers = self.matches(texts)
+        own = self.accounts.own(rows, numbers, accounts)
+        return (rows, numbers) if own is None else (rows[own], numbers[own])
+
+    def nearest(self, texts: pa.Array, account: str | None) -> tuple[pa.Array, pa.Array]:
+        """Return the number of the nearest pattern of an account, and the token that differs.
+
+        Both are null for a subject that is null, not valid, or matched.
+        """
+        import pyarrow as pa
+
+        numbers = self.accounts.patterns_of(account)
+        if numbers is None:
+            return nearest_of(self.trie, self.as_text(texts))
+        trie, _ = _indexed(self.patterns.take(pa.array(numbers)).to_pylist())
+        found, places = nearest_of(trie, self.as_text(texts))
+        return pa.array(numbers, pa.int32()).take(found), places
+
     def rows_at(self, server: str, starts: Any) -> Any:
         """Return the rows of subscriptions of a server by the position of their SUB, else -1."""
         import numpy as np
@@ -159,23 +185,24 @@ class PatternIndex:
             found[name] = (int(rows[0]), starts[rows[0] : rows[-1] + 1])
         return found
 
-    def was_active(self, number: int, server: str, position: int) -> bool:
-        """Return whether a subscription to a pattern was active at a position of a log.
+    def was_active(self, number: int, server: str, account: str | None, position: int) -> bool:
+        """Return whether an account subscribed a pattern at a position of a log.
 
         Cost: a binary search; the first call for a server sorts its subscriptions.
         """
-        key = (number, server)
+        key = (number, server, account)
         if key not in self._active:
             if len(self._active) >= _KNOWN:
                 self._active.clear()
-            self._active[key] = self._intervals(number, server)
+            self._active[key] = self._intervals(number, server, account)
         starts, ends = self._active[key]
         before = starts.searchsorted(position)
         return bool(before and ends[before - 1] > position)
 
-    def _intervals(self, number: int, server: str) -> tuple[Any, Any]:
+    def _intervals(self, number: int, server: str, account: str | None) -> tuple[Any, Any]:
         """Return the starts of the subscriptions to a pattern, and the last end up to each."""
         import numpy as np
+        import pyarrow.compute as pc
 
         if server not in self._ranges:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -186,6 +213,9 @@ class PatternIndex:
             self._orders[server] = (order, numbers[order])
         order, numbers = self._orders[server]
         found = order[numbers.searchsorted(number) : numbers.searchsorted(number, side="right")]
+        if account is not None:
+            theirs = self.subscriptions["account"].take(found + first)
+            found = found[pc.fill_null(pc.equal(theirs, account), True).to_numpy()]
         rows = self.subscriptions["end"].take(found + first)
         ends = rows.fill_null(np.iinfo(np.int64).max).to_numpy()
         return starts[found], np.maximum.accumulate(ends)
@@ -205,7 +235,7 @@ def index_files(subscriptions: pa.Table) -> tuple[Files, pa.Table]:
     subscriptions = subscriptions.append_column("number", numbers)
     if numbers.null_count:
         subscriptions = subscriptions.filter(pc.is_valid(numbers))
-    keys = ["server", "number", "queue"]
+    keys = ["server", "account", "number", "queue"]
     groups = subscriptions.select(keys).group_by(keys, use_threads=False).aggregate([])
     return _files(trie, patterns, subscriptions, groups), subscriptions
 
@@ -349,36 +379,3 @@ def _specific(route: str | None) -> tuple[bool, list[tuple[int, str]]]:
     rank = {"*": 1, ">": 2}
     tokens = [] if route is None else route.split(".")
     return route is None, [(rank.get(token, 0), token) for token in tokens]
-
-
-def nearest_of(trie: Any, subjects: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Return the id of the nearest pattern of each subject, and the first token that differs.
-
-    Both are null for a subject that is null, not valid, or matched.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    try:
-        extension = native()
-    except RuntimeError:  # the engine in plain Python
-        extension = None
-    if extension is None or not isinstance(trie, extension.SubjectTrie):
-        found = [_explained(trie, text) for text in subjects.to_pylist()]
-        return pa.array([i for i, _ in found], pa.int32()), pa.array(
-            [t for _, t in found], pa.int32()
-        )
-    numbers, places = (
-        np.frombuffer(each, np.int32) for each in extension.nearest_batch(trie, subjects)
-    )
-    none = numbers < 0
-    return pa.array(numbers, mask=none), pa.array(places, mask=none)
-
-
-def _explained(trie: Any, text: str | None) -> tuple[int | None, int | None]:
-    """Return the nearest pattern of one subject."""
-    try:
-        nearest = () if text is None else trie.explain(text, limit=1).nearest
-    except SubtrieError:
-        nearest = ()
-    return (nearest[0].subscription.id, nearest[0].differs_at) if nearest else (None, None)

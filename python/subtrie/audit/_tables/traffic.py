@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .._identity import is_host
-from .._partial.kinds import add_up, filled, stream_bytes
+from .._partial.kinds import add_up, stream_bytes
 from .._schema import TABLE_KEYS, arrow_schema
 from .answer_sums import answer_sums
 from .bucket import Bucket, Subjects
 from .by_subject import HOTTEST, explained, most_published, outside_rows, outside_tables
 from .connections import links, logins, servers
 from .context import subscription_table
+from .coverage import coverage
 from .edges import edge_rows
 from .rows import Rows, rows
 
@@ -82,11 +83,11 @@ def subscription_rows(table: pa.Table) -> list[Rows]:
     import pyarrow as pa
 
     zero = pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
-    covered = table.select(["server", "pattern", "queue"])
+    covered = table.select(["server", "pattern", "queue", "account"])
     covered = covered.append_column("matched", zero).append_column("delivered", zero)
     return [
         rows("subscriptions", subscription_table(table), ("server", "conn", "sid", "position")),
-        rows("coverage", covered, ("server", "pattern", "queue")),
+        rows("coverage", covered, TABLE_KEYS["coverage"]),
     ]
 
 
@@ -123,8 +124,9 @@ def _undelivered(bucket: Bucket) -> Iterable[Rows]:
     missed = summed.filter(mask).select(["undelivered", "first_undelivered", "last_undelivered"])
     missed = missed.rename_columns(["count", "first", "last"])
     missed = missed.add_column(0, "subject", subjects.texts.take(where))
+    missed = missed.append_column("account", subjects.account.take(where))
     found = explained(missed, where, bucket.lost, subjects.index, subjects.rows, subjects.numbers)
-    return (rows("undelivered", found, ("subject",)),)
+    return (rows("undelivered", found, TABLE_KEYS["undelivered"]),)
 
 
 def _outside(bucket: Bucket) -> Iterable[Rows]:
@@ -133,7 +135,7 @@ def _outside(bucket: Bucket) -> Iterable[Rows]:
         return ()
     _, outside = outside_rows(bucket.by_subject, bucket.subjects)
     found = outside_tables(outside, bucket.context.planes).items()
-    return (rows(name, table, ("subject",)) for name, table in found)
+    return (rows(name, table, TABLE_KEYS[name]) for name, table in found)
 
 
 def _hot_subjects(bucket: Bucket) -> Iterable[Rows]:
@@ -144,7 +146,7 @@ def _hot_subjects(bucket: Bucket) -> Iterable[Rows]:
         return ()
     published = bucket.by_subject.filter(pc.greater(bucket.by_subject["published"], 0))
     hot, _ = most_published(published, bucket.subjects, HOTTEST)
-    return (rows("hot_subjects", hot, ("subject",)),)
+    return (rows("hot_subjects", hot, TABLE_KEYS["hot_subjects"]),)
 
 
 def _fan_out(bucket: Bucket) -> Iterable[Rows]:
@@ -170,56 +172,17 @@ def _fan_out(bucket: Bucket) -> Iterable[Rows]:
     found = receivers.group_by("at").aggregate(
         [("subscribers", "count_distinct"), ("groups", "count_distinct"), ("count", "sum")]
     )
+    at = found["at"].combine_chunks()
     table = pa.table(
         {
-            "subject": bucket.subjects.texts.take(found["at"].combine_chunks()),
+            "subject": bucket.subjects.texts.take(at),
+            "account": bucket.subjects.account.take(at),
             "subscribers": found["subscribers_count_distinct"],
             "groups": found["groups_count_distinct"],
             "delivered": found["count_sum"],
         }
     )
-    return (rows("fan_out", table, ("subject",)),)
-
-
-def _coverage(bucket: Bucket) -> Iterable[Rows]:
-    """Return partial sums of what each subscription matched and received."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    subjects, index = bucket.subjects, bucket.index
-    if subjects is None or not len(index.patterns):
-        return ()
-    deliveries = bucket.deliveries
-    keys = ["server", "number", "queue"]
-    sent = add_up(bucket.publishes.select(["server", "at", "published"]), ("server", "at"))
-    at = sent["at"].to_numpy()
-    starts = np.searchsorted(subjects.rows, np.arange(len(subjects.texts) + 1))
-    counts = (starts[1:] - starts[:-1])[at] if len(at) else np.zeros(0, dtype=np.int64)
-    row = np.repeat(np.arange(len(at)), counts)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    numbers = subjects.numbers[(starts[at[row]] if len(at) else row) + within]
-    pairs = sent.take(pa.array(row)).append_column("number", pa.array(numbers, pa.int32()))
-    matched = pairs.group_by(["server", "number"]).aggregate([("published", "sum")])
-    groups = index.groups.filter(
-        pc.is_in(index.groups["number"], value_set=pc.unique(matched["number"]))
-    )
-    matched = matched.join(groups, ["server", "number"], join_type="inner")
-    matched = matched.rename_columns(
-        ["matched" if n == "published_sum" else n for n in matched.column_names]
-    )
-    place = index.rows_of(deliveries)
-    known = pa.array(place >= 0)
-    received = index.subscriptions.select(keys).take(pa.array(place[place >= 0]))
-    received = received.append_column("delivered", deliveries["count"].filter(known))
-    both = pa.concat_tables(
-        [filled(each, [*keys, "matched", "delivered"], ("matched", "delivered"))
-         for each in (matched, received)]
-    )  # fmt: skip
-    summed = add_up(both, keys)
-    patterns = index.patterns.take(summed["number"].combine_chunks())
-    summed = summed.append_column("pattern", patterns).drop_columns(["number"])
-    return (rows("coverage", summed, ("server", "pattern", "queue")),)
+    return (rows("fan_out", table, TABLE_KEYS["fan_out"]),)
 
 
 def _refused(bucket: Bucket) -> Iterable[Rows]:
@@ -293,16 +256,17 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     table = pa.table(
         {
             "identity": planes["identity"],
+            "account": subjects.account.take(at.filter(used)),
             "code": plane.indices,
             "count": planes["published"],
             "first": planes["first_accepted"],
             "last": planes["last_accepted"],
         }
     )
-    summed = add_up(table, ("identity", "code"))
+    summed = add_up(table, ("identity", "account", "code"))
     texts = plane.dictionary.take(summed["code"].combine_chunks())
     summed = summed.append_column("plane", texts).drop_columns(["code"])
-    return [spoofed, rows("cross_plane", summed, ("identity", "plane"))]
+    return [spoofed, rows("cross_plane", summed, TABLE_KEYS["cross_plane"])]
 
 
 def unparseable_rows(found: pa.Table) -> Rows:
@@ -333,7 +297,7 @@ _MADE: dict[tuple[str, ...], Callable[[Bucket], Iterable[Rows]]] = {
     ("logins",): logins,
     ("links",): links,
     ("servers",): servers,
-    ("coverage",): _coverage,
+    ("coverage",): coverage,
     ("fan_out",): _fan_out,
     ("hot_subjects",): _hot_subjects,
     ("unparseable",): _unparseable,
