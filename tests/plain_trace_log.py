@@ -352,7 +352,7 @@ class _Reader:
                     key = self._taking(_key({**row, **names}))
                     self.found.lines.append(_Line(position, key, (conn,), False))
                     if self._open_keys.get(key):
-                        row |= names | {"account": names["account"] or first["account"]}
+                        row |= names
         self._shown(position, row)
 
     def _mapped(self, position: int, row: Row) -> None:

@@ -150,6 +150,7 @@ def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
             "count": len(known), "p50": three_digits(rank(known, 0.5)) if known else None,
             "p99": three_digits(rank(known, 0.99)) if known else None,
             "unanswered": len(times) - len(known), "errors": None,
+            "account": case.tables["subscriptions"][0]["account"],
         })  # fmt: skip
     assert expected
 

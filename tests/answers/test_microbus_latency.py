@@ -97,7 +97,7 @@ class World:
                 "responder": responder, "count": len(times),
                 "p50": rank(times, 50), "p99": rank(times, 99),
                 "unanswered": 0 if responder else self.unanswered[requester, subject],
-                "errors": self.errors[requester, subject, responder],
+                "errors": self.errors[requester, subject, responder], "account": None,
             }  # fmt: skip
 
     def write(self, path: Path) -> None:

@@ -82,8 +82,8 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
     assert told["call_graph"] == [
         dict(zip(edge, values, strict=True))
         for values in (
-            ("p1", "a.com", "b.com", 443, "GET", None, 1, 0, 0, 1, 0, 0, last, last, 1),
-            ("p1", "a.com", "b.com", 443, "GET", "x", 1, 0, 1, 0, 0, 2, first, first, 1),
+            ("p1", "a.com", "b.com", 443, "GET", None, 1, 0, 0, 1, 0, 0, last, last, 1, None),
+            ("p1", "a.com", "b.com", 443, "GET", "x", 1, 0, 1, 0, 0, 2, first, first, 1, None),
         )
     ]
     assert tuple(edge) == tuple(name for name in TABLES["call_graph"] if name != "window")
@@ -96,14 +96,17 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
             "nearest": "p1.safe.443.*.b_com._.GET.x",
             "differs_at": 7,
             "subscription_inactive": False,
+            "account": None,
         }
     ]
     (malformed,) = told["malformed"]
     assert malformed.pop("reason")
     when = {"first": "2026-11-21T08:00:00.000008Z", "last": "2026-11-21T08:00:00.000008Z"}
     subject = "p1.safe.443.A_com.b_com._.GET.x"
-    assert malformed == {"subject": subject, "count": 1, "received": 0, **when}
-    assert told["other_traffic"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
+    assert malformed == {"subject": subject, "count": 1, "received": 0, "account": None, **when}
+    assert told["other_traffic"] == [
+        {"subject": "other.thing\\xff", "count": 1, "class": "other", "account": None}
+    ]
     assert set(TABLES) <= set(told)
 
 

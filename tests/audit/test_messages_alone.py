@@ -111,7 +111,14 @@ def test_the_tables_do_not_depend_on_what_a_task_holds(
 def part(counts: dict[str, int], unnamed: int) -> pa.Table:
     """Return what a part names."""
     rows = [
-        {"key": f"~{name}", "subject": name, "published": count, "bytes": 0, "unnamed": unnamed}
+        {
+            "key": f"~{name}",
+            "subject": name,
+            "account": None,
+            "published": count,
+            "bytes": 0,
+            "unnamed": unnamed,
+        }
         for name, count in counts.items()
     ]
     return pa.Table.from_pylist(rows)

@@ -104,7 +104,7 @@ def test_the_commands_of_a_report_find_lines(run):
     ("words", "told"),
     [
         ("nothing x", "is not a table"),
-        ("undelivered", "named by 1 values: subject"),
+        ("undelivered", "named by 2 values: subject, account"),
         ("undelivered a.b", "no row of undelivered"),
         ("cross_plane a b", "not from single lines"),
     ],

@@ -75,7 +75,8 @@ _CLOSE = 10
 #: Words for headings that are too long for a column.
 _SHORT = {
     "account": "acct", "accepted": "taken", "address": "from", "outcome": "so", "remote": "to",
-    "claimed": "as", "client": "app", "covered_by": "in", "decided": "by it",
+    "caller": "to", "groups": "group", "claimed": "as", "client": "app",
+    "covered_by": "in", "decided": "by it",
     "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
     "errors": "bad", "finding": "what", "forwarded": "on", "home_plane": "home",
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
@@ -160,6 +161,7 @@ def _print_table(
     options: str = "--rows 0, --json or --out",
 ) -> None:
     """Print a table for a terminal, or plain; and the options that show all its rows."""
+    title, columns = _without_account(title, columns, shown)
     if console.is_terminal:
         _rich_table(console, title, columns, total, shown)
     else:
@@ -167,6 +169,18 @@ def _print_table(
     if total > len(shown):
         more = f"… and {total - len(shown)} more (use {options})"
         console.print(more if console.is_terminal else f"  {more}", style="dim")
+
+
+def _without_account(
+    title: str, columns: tuple[str, ...], rows: Sequence[dict[str, Any]]
+) -> tuple[str, tuple[str, ...]]:
+    """Move the account into the title if all rows have the same one."""
+    names = {row.get("account") for row in rows}
+    if "account" not in columns or len(names) != 1:
+        return title, columns
+    (name,) = names
+    title = title if name is None else f"{title}, account {_cell(name)}"
+    return title, tuple(column for column in columns if column != "account")
 
 
 def _largest(

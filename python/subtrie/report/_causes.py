@@ -12,6 +12,7 @@ from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
+from ..audit._tables.accounts import may_be_equal
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -108,11 +109,14 @@ class Subscribers:
         for row in islice(rows_of(result, "subscriptions"), _SUBSCRIPTIONS):
             self._rows.setdefault(row["pattern"], []).append(row)
 
-    def gone(self, subject: str, first: datetime | None, last: datetime | None) -> str | None:
+    def gone(
+        self, subject: str, account: str | None, first: datetime | None, last: datetime | None
+    ) -> str | None:
         """Return who subscribed a subject before or after a period, and when; None if none did.
 
         Args:
             subject: A subject, or the pattern of some.
+            account: Its account; None if it is not told.
             first: The time of the first message that no subscriber received.
             last: That of the last one.
         """
@@ -121,7 +125,8 @@ class Subscribers:
         for pattern in sorted(self._rows):
             if not _overlap(pattern, subject):
                 continue
-            found = _around(self._rows[pattern], first, last)
+            rows = (r for r in self._rows[pattern] if may_be_equal(r["account"], account))
+            found = _around(rows, first, last)
             if found is not None:
                 return _told(found, pattern)
         return None

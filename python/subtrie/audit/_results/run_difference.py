@@ -52,7 +52,10 @@ def run_difference(old: Run, new: Run, *, share: float = 0.2) -> Iterator[dict[s
         before, after = _pair(old, new, table, counted)
         for key in sorted(before.keys() | after.keys(), key=_order):
             one, two = before.get(key), after.get(key)
-            row = {"table": table, "key": dict(zip(TABLE_KEYS[table], key, strict=True))}
+            named = dict(zip(TABLE_KEYS[table], key, strict=True))
+            if named.get("account", "") is None:
+                del named["account"]  # a system without accounts
+            row = {"table": table, "key": named}
             if one is None or two is None:
                 present: Mapping[str, Any] = one or two or {}
                 values = {name: present[name] for name in counted if present[name]}

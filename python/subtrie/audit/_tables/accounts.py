@@ -56,7 +56,8 @@ class Accounts:
     @cached_property
     def _apart(self) -> bool:
         """Whether there are several accounts, or some that are not known beside one."""
-        return len(self.known) + (self._groups["account"].null_count > 0) > 1
+        untold: int = self._groups["account"].null_count
+        return len(self.known) + (untold > 0) > 1
 
     @cached_property
     def _subscribed(self) -> tuple[Any, Any]:

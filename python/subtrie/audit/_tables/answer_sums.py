@@ -300,8 +300,8 @@ def _without_stream(
     for *key, position in zip(*columns_of(bucket.lost, *names), strict=True):
         positions[*key].append(position)
     for (server, at), publishers in kept.items():
-        key = server, of.subjects.texts[at].as_py(), of.subjects.account[at].as_py()
-        lost, taken = sorted(positions.get(key, [])), 0
+        name = server, of.subjects.texts[at].as_py(), of.subjects.account[at].as_py()
+        lost, taken = sorted(positions.get(name, [])), 0
         for _, sent in sorted(publishers.items()):
             if sent.deleted is not None:
                 after = len(lost) - bisect_right(lost, sent.deleted)

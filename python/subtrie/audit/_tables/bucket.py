@@ -134,10 +134,10 @@ def by_account(
     at = np.concatenate([each["at"].to_numpy() for each in tables]).astype(np.int64)
     pairs, numbers = np.unique(at * len(accounts) + coded.indices.to_numpy(), return_inverse=True)
     old, codes = np.divmod(pairs, len(accounts))
-    numbers = np.split(numbers.astype(np.int32), [publishes.num_rows])
+    parts = np.split(numbers.astype(np.int32), [publishes.num_rows])
     publishes, deliveries = (
         each.set_column(each.schema.get_field_index("at"), "at", pa.array(of_each))
-        for each, of_each in zip(tables, numbers, strict=True)
+        for each, of_each in zip(tables, parts, strict=True)
     )
     subjects = subjects.take(pa.array(old))
     column = accounts.take(pa.array(codes))

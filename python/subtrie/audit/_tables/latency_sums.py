@@ -126,8 +126,8 @@ def microbus_sums(sums: Sums, sent: pa.Table) -> None:
             of_both = ("microbus", host, folded(subject), _host_in(responder), account)
             sums.add("latency", of_both, ({took: 1}, failed))
         if not found:
-            key = ("microbus", host, folded(subject), None, account)
-            sums.add("latency", key, ({None: 1}, 0))
+            alone = ("microbus", host, folded(subject), None, account)
+            sums.add("latency", alone, ({None: 1}, 0))
 
 
 def _host_in(token: str) -> str:

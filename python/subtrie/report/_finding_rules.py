@@ -1,0 +1,274 @@
+"""The rules of findings: which rows of which table are one, with its level, title and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .._core.printable import shortened
+from ..audit._results.verdict import CLAIMS
+from ._rows import crossed, program_of, time_text
+
+#: What client libraries subscribe for themselves.
+_OF_LIBRARIES = ("$", "_INBOX.")
+#: A row of a table.
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FindingRule:
+    """The rule by which rows of a table become findings.
+
+    Attributes:
+        table: The table.
+        group: The columns by which rows are one finding.
+        counted: The column that is added up; None counts rows.
+        witness: The column of the example.
+        level: The level of a group, from its rows added up.
+        title: One line on a group, from its largest row.
+        why: What it means; empty if the title says so.
+        instead: What would work, by the largest row of a group.
+        wanted: Whether a row is a finding at all.
+        added: Columns by which rows of several periods are added up before they are judged.
+    """
+
+    table: str
+    group: tuple[str, ...]
+    counted: str | None
+    witness: str
+    level: Callable[[Row], str]
+    title: Callable[[Row], str]
+    why: str
+    instead: Callable[[Row], str]
+    wanted: Callable[[Row], bool] = lambda row: True
+    added: tuple[str, ...] = ()
+
+
+def _always(text: str) -> Callable[[Row], str]:
+    return lambda row: text
+
+
+def _undelivered_title(row: Row) -> str:
+    if row["nearest"] is None:
+        return "No pattern is near this subject"
+    if row["subscription_inactive"]:
+        return "The subscriber was not subscribed at that time"
+    place = row["differs_at"]
+    ours, theirs = (row[name].split(".")[place:] for name in ("subject", "nearest"))
+    if not ours or not theirs:
+        return f"No subscriber; the nearest pattern differs at token {place}"
+    return f"No subscriber: {shortened(ours[0])}, where the nearest pattern has {theirs[0]}"
+
+
+def _undelivered_advice(row: Row) -> str:
+    if row["subscription_inactive"]:
+        return (
+            "Find out when the subscriber was gone: subtrie audit --subject has it in the table "
+            "history."
+        )
+    return (
+        "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
+        "endpoint does not exist."
+    )
+
+
+def _spoofed_level(row: Row) -> str:
+    """Return the level; a name that the client claims itself is not an accusation."""  # A82
+    if row["identity_source"] in CLAIMS:
+        return "note"
+    return "error" if row["accepted"] else "warning"
+
+
+#: The rules, in the order of the tables.
+RULES = (
+    FindingRule(
+        "spoofed",
+        ("who", "claimed"),
+        "count",
+        "subject",
+        _spoofed_level,
+        lambda row: (
+            f"{row['who']} sent as {row['claimed']}"
+            + (f"; the broker accepted {row['accepted']}" if row["accepted"] else "; all refused")
+        ),
+        "",
+        _always("Give each service its own user, whose publish rules name it as the source."),
+    ),
+    FindingRule(
+        "claimed_users",
+        ("who", "claimed"),
+        "count",
+        "claimed",
+        _always("error"),
+        lambda row: f"{row['who']} claims another user: {row['claimed']}",
+        "Its CONNECT names a user beside the credentials that the broker checked. The broker may "
+        "print that name before its lines; the audit names the user that was proven.",
+        _always("Let the client name no user beside its credentials."),
+    ),
+    FindingRule(
+        "violations",
+        ("kind", "who", "rule"),
+        "count",
+        "witness",
+        _always("error"),
+        lambda row: (
+            f"{row['who']}: the given rules forbid this "
+            f"{'subscription' if row['kind'] == 'forbidden_subscription' else 'publish'}, "
+            "and the broker accepted it"
+        ),
+        "The rules in force differ from those that were given, or a rule is missing.",
+        _always("Compare them: subtrie acl diff."),
+        # The other kinds have a table of their own.
+        lambda row: row["kind"] in ("forbidden", "forbidden_subscription"),
+    ),
+    FindingRule(
+        "cross_plane",
+        ("identity", "plane"),
+        "count",
+        "plane",
+        _always("error"),
+        lambda row: f"{row['identity']} of plane {row['home_plane']} published on {row['plane']}",
+        "",
+        _always("Permissions should fix the plane of each service."),
+    ),
+    FindingRule(
+        "refused",
+        ("who", "kind"),
+        "count",
+        "subject",
+        _always("warning"),
+        lambda row: f"The broker refused {row['who']}: {row['kind']}",
+        "Either the rules lack an entry, or the service does what it should not.",
+        _always("If it should do this, add the entry that subtrie acl usage proposes."),
+    ),
+    FindingRule(
+        "logins",
+        ("who", "why"),
+        "count",
+        "address",
+        _always("warning"),
+        lambda row: f"The broker refused logins of {row['who'] or 'clients without a user'}",
+        "Its credentials are wrong or have expired, or a stranger tries some.",
+        _always("Compare its credentials with those of the broker; the example is its address."),
+        lambda row: row["outcome"] == "refused",
+    ),
+    FindingRule(
+        "links",
+        ("server", "remote", "kind"),
+        None,
+        "address",
+        _always("note"),
+        lambda row: (
+            f"The {row['kind']} connection to {row['remote'] or 'another server'} ended"
+            + (f" at {time_text(row['end'])}" if row["end"] else "")
+            + crossed(row)
+        ),
+        "What is published for the other side meanwhile is lost, unless a stream stores it.",
+        _always(""),
+        lambda row: row["end"] is not None,
+    ),
+    FindingRule(
+        "servers",
+        ("server", "event"),
+        None,
+        "process",
+        _always("note"),
+        lambda row: f"The server of the process {row['process']} said: {row['event']}",
+        "",
+        _always(""),
+        lambda row: row["event"] in ("lame duck", "reload"),
+    ),
+    FindingRule(
+        "slow_consumers",
+        ("who", "client"),
+        "count",
+        "who",
+        _always("warning"),
+        lambda row: f"{program_of(row)} reads more slowly than the broker sends to it",
+        "The broker closes such a connection, and messages to it are lost.",
+        _always("Keep handlers from blocking the reading, or share the work in a queue group."),
+    ),
+    FindingRule(
+        "undelivered",
+        ("nearest", "differs_at", "subscription_inactive"),
+        "count",
+        "subject",
+        _always("warning"),
+        _undelivered_title,
+        "",
+        _undelivered_advice,
+    ),
+    FindingRule(
+        "malformed",
+        ("reason",),
+        "count",
+        "subject",
+        lambda row: "warning" if row["received"] else "note",
+        lambda row: (
+            f"Not a canonical address: {row['reason']}"
+            + (f"; {row['received']} were delivered all the same" if row["received"] else "")
+        ),
+        "",
+        _always("Build subjects with the encoder, not by hand."),
+    ),
+    FindingRule(
+        "gap",
+        ("service", "finding"),
+        None,
+        "path",
+        lambda row: "warning" if row["finding"] in ("refused", "no rule", "denied") else "note",
+        lambda row: f"{row['service']} to {row['destination']}: {row['finding']}",
+        "The source, the permissions and the traffic differ on this edge.",
+        _always(""),
+        lambda row: row["finding"] != "ok",
+    ),
+    FindingRule(
+        "permission_usage",
+        ("service",),
+        None,
+        "rule",
+        _always("note"),
+        lambda row: f"{row['service']} has rules that nothing used",
+        "Each is a right that an intruder has too.",
+        _always("Remove them, or keep them with a reason."),
+        lambda row: row["effect"] == "allow" and not row["accepted"] and not row["refused"],
+        ("service", "verb", "effect", "rule"),
+    ),
+    FindingRule(
+        "flows",
+        ("publisher", "pattern"),
+        "undelivered",
+        "pattern",
+        _always("warning"),
+        lambda row: f"{row['publisher']} publishes what no subscriber receives",
+        "",
+        _always("Compare the subject with the patterns that are subscribed."),
+        lambda row: bool(row["undelivered"]),
+    ),
+    FindingRule(
+        "coverage",
+        (),
+        None,
+        "pattern",
+        _always("note"),
+        lambda row: f"Subscriptions that received no message, such as {row['pattern']}",
+        "Nothing that was published matches them: they are misspelled, or not needed.",
+        _always(""),
+        lambda row: (
+            not row["matched"]
+            and not row["delivered"]
+            and not row["pattern"].startswith(_OF_LIBRARIES)
+        ),
+    ),
+    FindingRule(
+        "unparseable",
+        ("reason",),
+        None,
+        "text",
+        _always("note"),
+        lambda row: f"Lines that could not be read: {row['reason']}",
+        "The log was cut, or something else wrote into it.",
+        _always(""),
+    ),
+)
