@@ -1,4 +1,4 @@
-"""Which accounts subscribe which patterns.
+"""The accounts that subscribe each pattern.
 
 Accounts are apart: a message is matched with the subscriptions of its own account. If all
 subscriptions name one account, it is that of each connection whose account is not told; if they

@@ -1,4 +1,4 @@
-"""What each subscription matched and received."""
+"""The messages that each subscription matched and received."""
 
 from __future__ import annotations
 
