@@ -23,6 +23,8 @@ refused, where, why, and what would work; `str(error)` is one line.
 | `.hint` | what would work |
 | `.status` | the corresponding HTTP status |
 
+The tables have the sentences; the hint is in the message itself.
+
 A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
 """
@@ -35,9 +37,9 @@ def page() -> str:
         if isinstance(cls, type) and issubclass(cls, errors.SubtrieError):
             lines.append(f"| `{name}` | {(cls.__doc__ or '').splitlines()[0]} |")
     for title, table in reasons.AREAS.items():
-        lines += ["", f"## {title}\n", "| reason | status | sentence | hint |", "|---|---|---|---|"]
+        lines += ["", f"## {title}\n", "| reason | status | sentence |", "|---|---|---|"]
         for code, rule in table.items():
-            lines.append(f"| `{code}` | {rule.status} | {rule.sentence} | {rule.hint} |")
+            lines.append(f"| `{code}` | {rule.status} | {rule.sentence} |")
     return "\n".join(lines).replace("|\n\n\n", "|\n\n") + "\n"
 
 
