@@ -189,3 +189,44 @@ def test_a_run_that_fails_leaves_the_result_before_it_and_no_other_file(
     done = run(log, "--out", tmp_path / "new", "--rules", rules)
     assert done.exit_code == 2
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--since", "yesterday"], "--since: not a time: 'yesterday'"),
+        (["--subject", "a", "--at", "noon"], "--at: not a time: 'noon'"),
+        (["--rules", "nope"], "nope: No such file or directory"),
+        (["--rules", "none"], "none: no file of rules in this folder: neither *.json nor *.jwt"),
+        (["--rules", "rules"], "rules/web.json:2: publish_allow 'a..b'"),
+        (["--report", "none/such/page.html"], "--report none/such/page.html: its folder"),
+        (["--expect", "e.toml"], "e.toml: expectation 1: table 'flows' has no column 'nope'"),
+    ],
+)
+def test_an_error_names_its_file_option_and_column(real, tmp_path, run, monkeypatch, options, told):
+    """A time named no option, a folder of no rules asked for JWTs, a report a hidden file."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("none", "rules"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "nats.log").write_bytes(real)
+    (tmp_path / "rules" / "ship.json").write_text('{"subtrie": 1, "publish_allow": ["a"]}')
+    (tmp_path / "rules" / "web.json").write_text('{"subtrie": 1,\n "publish_allow": ["a..b"]}')
+    (tmp_path / "e.toml").write_text(
+        "[[expect]]\nname = 'x'\nsum = ['flows.nope']\nat_most = [1]\n"
+    )
+    done = run("nats.log", *options)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"subtrie audit: {told}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_folder_of_rules_is_read_file_by_file(real, tmp_path, run):
+    (tmp_path / "nats.log").write_bytes(real)
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    for name in ("web", "ship"):
+        (folder / f"{name}.json").write_text('{"subtrie": 1, "publish_allow": ["orders.>"]}')
+    done = run(tmp_path / "nats.log", "--rules", folder, "--json")
+    assert done.exit_code == 0
+    used = {row["service"] for row in json.loads(done.stdout)["permission_usage"]}
+    assert {"web", "ship"} <= used

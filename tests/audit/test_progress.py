@@ -12,6 +12,8 @@ from subtrie.spark._sessions.task_watch import watch_tasks
 def test_the_rate_and_the_time_left() -> None:
     assert speed(1, 4, 1000, 2.0) == "125 rows/s, 6 s left"
     assert speed(2, 4, 0, 4.0) == "0.5 tasks/s, 4 s left"
+    # In the process of the command, bytes are counted: 837416.9 tasks a second were shown.
+    assert speed(4_000_000, 8_000_000, 0, 2.0, in_bytes=True) == "2.0 MB/s, 2 s left"
     assert speed(4, 4, 5_000_000, 2.5) == "2,000,000 rows/s, 0 s left"
     assert speed(0, 4, 1000, 2.0) == speed(1, 4, 0, 0.0) == ""
 

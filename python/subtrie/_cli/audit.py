@@ -158,6 +158,8 @@ def audit(
     follows = follow or until_idle is not None or checkpoint is not None
     on_spark = bool(master or remote or lake != "parquet")
     kept = None if memory is None else _bytes(memory)
+    if page is not None and not os.path.isdir(os.path.dirname(os.path.abspath(page))):
+        _bad(f"--report {printable(page)}: its folder does not exist")
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
         started: list[SparkSession] = []
@@ -221,7 +223,10 @@ def audit(
             if page is not None and not follow:
                 progress.step("writing the report")
                 write_report(result, out if lake == "parquet" else None, logs, page)
-        except (SubtrieError, OSError, ValueError) as error:
+        except OSError as error:
+            named = error.filename is not None and error.strerror is not None
+            _bad(f"{printable(str(error.filename))}: {error.strerror}" if named else str(error))
+        except (SubtrieError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
             _interrupted()

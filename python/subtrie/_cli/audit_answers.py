@@ -13,6 +13,8 @@ import click
 from .stream import printable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ..acl import Permissions
     from ..audit import Questions, Run, Selection
 
@@ -60,7 +62,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
             from ..acl._jetstream.load import load_streams
             from ..audit import ANSWERS, TABLES, Questions, Selection
-            from ..audit._answers.questions import load_code, load_rules, parse_time
+            from ..audit._answers.questions import load_code, load_rules
 
             tables = tuple(name for each in fail_on for name in each.split(","))
             for name in tables:
@@ -69,7 +71,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
             if at is not None and subject is None:
                 raise ValueError("--at needs --subject: whose receivers do you ask for?")
             times = {"since": since, "until": until}
-            parsed = {k: None if text is None else parse_time(text) for k, text in times.items()}
+            parsed = {each: _time_of(each, text) for each, text in times.items()}
             selection = Selection(**parsed, source=source, host=host)
             permissions = load_rules(rules) if rules else None
             thresholds: dict[str, Any] = {"min_days": min_days, "min_sources": min_sources}
@@ -82,7 +84,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 rules=permissions,
                 code=load_code(code) if code else None,
                 subject=subject,
-                time=None if at is None else parse_time(at),
+                time=_time_of("at", at),
                 payloads=payloads,
                 automatic=not asked,
                 streams=load_streams(streams) if streams else None,
@@ -187,3 +189,13 @@ def print_proposal(result: Run, rules: dict[str, Permissions] | None) -> None:
                 print(f"  {sign} {printable(str(grant))}  (such as {printable(grant.witness)})")
         if not difference:
             print("  no difference to today's rules")
+
+
+def _time_of(option: str, text: str | None) -> datetime | None:
+    """Return the time that an option names."""
+    from ..audit._answers.questions import parse_time
+
+    try:
+        return None if text is None else parse_time(text)
+    except ValueError as error:
+        raise ValueError(f"--{option}: {error}") from None

@@ -68,19 +68,30 @@ class StageProgress:
         self._forget = watch_tasks(spark, self.update)
 
     def update(self, complete: int, total: int) -> None:
-        """Show how many tasks of the running stages are complete."""
+        """Show how many tasks of the running stages are complete, or bytes of the inputs read."""
         self._progress.update(
             self._task,
             completed=complete,
             total=total,
-            speed=speed(complete, total, self._rows, time.monotonic() - self._began),
+            speed=speed(
+                complete,
+                total,
+                self._rows,
+                time.monotonic() - self._began,
+                in_bytes=self._forget is None,
+            ),
         )
 
 
-def speed(complete: int, total: int, rows: int, seconds: float) -> str:
+def speed(complete: int, total: int, rows: int, seconds: float, *, in_bytes: bool = False) -> str:
     """Return the rate of a step, in rows if their number is known, and the time that is left."""
     if not complete or seconds <= 0:
         return ""
     done = complete / total
-    rate = f"{rows * done / seconds:,.0f} rows/s" if rows else f"{complete / seconds:.1f} tasks/s"
+    if rows:
+        rate = f"{rows * done / seconds:,.0f} rows/s"
+    elif in_bytes:
+        rate = f"{complete / seconds / 1e6:.1f} MB/s"
+    else:
+        rate = f"{complete / seconds:.1f} tasks/s"
     return f"{rate}, {seconds * (1 - done) / done:.0f} s left"

@@ -110,6 +110,8 @@ def _files_of_rules(sources: Iterable[str | Path]) -> Iterator[tuple[Path, str |
             if service is not None:
                 raise ValueError(f"{source}: a folder has the rules of several services")
             files = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+        elif path.is_dir() and not any(path.rglob("*.jwt")):
+            raise ValueError(f"{path}: no file of rules in this folder: neither *.json nor *.jwt")
         yield from ((each, service) for each in files)
 
 
