@@ -67,7 +67,7 @@ _NAMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public module or name, or return ``__version__``, whose reading is slow."""
+    """Import a public module or name, or read ``__version__``, which is slow, once."""
     if name in _SUBMODULES or name in _NAMES:
         from importlib import import_module
 
@@ -80,9 +80,11 @@ def __getattr__(name: str) -> Any:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("subtrie")
+        found = version("subtrie")
     except PackageNotFoundError:  # a source tree that was never installed
-        return "0+unknown"
+        found = "0+unknown"
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

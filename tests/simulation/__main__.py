@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from .scheduler import Violation
 from .world import World
 
 _ROOT = Path(__file__).resolve().parents[2]
+_PART = 1_000  # seeds of one process
 
 
 def run_worlds(first: int, count: int) -> dict[str, Any]:
@@ -54,27 +57,32 @@ def run_worlds(first: int, count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def digest(first: int, count: int) -> str:
-    """Return a digest of the tapes of some seeds."""
-    read = hashlib.sha256()
+def digests(first: int, count: int) -> list[str]:
+    """Return a digest of the tape of each of some seeds."""
+    found = []
     for seed in range(first, first + count):
-        read.update("\n".join(World(seed).run().scheduler.tape).encode())
-    return read.hexdigest()
+        tape = "\n".join(World(seed).run().scheduler.tape)
+        found.append(hashlib.sha256(tape.encode()).hexdigest())
+    return found
 
 
 def printed(hash_seed: str, *options: str) -> str:
     """Return what this command prints in a process of its own."""
-    paths = f"{_ROOT}:{_ROOT / 'tests'}"
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": hash_seed}
+    environment = {**_environment(), "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-m", "simulation", *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
 
-def repeats(count: int) -> bool:
-    """Return whether the tapes of some seeds are equal in two processes."""
-    options = ("--digest", "--seeds", str(count))
-    return printed("7", *options) == printed("1", *options)
+def repeats(count: int) -> dict[str, int]:
+    """Make the worlds of some seeds twice here, and once in a process with other hashes.
+
+    Returns:
+        How many seeds there are, and of how many all tapes are equal byte for byte.
+    """
+    elsewhere = printed("7", "--digests", "--seeds", str(count)).split()
+    made = zip(digests(0, count), digests(0, count), elsewhere, strict=True)
+    return {"seeds": count, "equal": sum(len(set(each)) == 1 for each in made)}
 
 
 def find_planted(name: str, most: int) -> dict[str, Any]:
@@ -91,22 +99,32 @@ def find_planted(name: str, most: int) -> dict[str, Any]:
     return {"seed": None, "cpu_seconds": round(time.process_time() - began, 1), "how": ""}
 
 
-def _parallel(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the worlds in several processes, and add up their figures."""
-    each = -(-options.seeds // options.jobs)
-    processes = []
-    for first in range(options.first, options.first + options.seeds, each):
-        count = min(each, options.first + options.seeds - first)
+def _environment() -> dict[str, str]:
+    paths = ("python", "", "tests")
+    return {**os.environ, "PYTHONPATH": ":".join(str(_ROOT / each) for each in paths)}
+
+
+def _part(first: int, count: int, folder: Path) -> dict[str, Any]:
+    """Run some worlds in a process of its own; what a folder has of an earlier run is taken."""
+    kept = folder / f"{first:08d}-{count}.json"
+    if not kept.exists():
         command = [sys.executable, "-m", "simulation", "--json"]
         command += ["--first", str(first), "--seeds", str(count)]
-        environment = {**os.environ, "PYTHONPATH": f"{_ROOT}:{_ROOT / 'tests'}"}
-        processes.append(
-            subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, env=_environment(), text=True, check=True
         )
+        new = folder / f"{kept.name}.new"
+        new.write_text(done.stdout.splitlines()[-1])
+        new.rename(kept)
+    figures: dict[str, Any] = json.loads(kept.read_text())
+    return figures
+
+
+def _added(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of the figures of several parts."""
     total: dict[str, Any] = {}
-    for process in processes:
-        out, _ = process.communicate()
-        for name, value in json.loads(out.splitlines()[-1]).items():
+    for part in parts:
+        for name, value in part.items():
             if isinstance(value, dict):
                 into = total.setdefault(name, {})
                 for key, number in value.items():
@@ -114,6 +132,21 @@ def _parallel(options: argparse.Namespace) -> dict[str, Any]:
             else:
                 total[name] = total.get(name, 0) + value
     return total
+
+
+def _parallel(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Run the worlds in parts, several at a time, and add up their figures."""
+    end = options.first + options.seeds
+    starts = range(options.first, end, _PART)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        return _added(pool.map(lambda at: _part(at, min(_PART, end - at), folder), starts))
+
+
+def _one_processor() -> None:
+    """Stay on one processor: of the threads of a world one runs, and goes on where its data is."""
+    if hasattr(os, "sched_setaffinity"):
+        may = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {may[os.getpid() % len(may)]})
 
 
 def _summed_up(figures: dict[str, Any]) -> dict[str, Any]:
@@ -132,12 +165,14 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--tape", action="store_true", help="print the tape of the first seed")
-    parser.add_argument("--digest", action="store_true", help="print a digest of the tapes")
+    parser.add_argument("--digests", action="store_true", help="print a digest of each tape")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--folder", type=Path, help="keep the figures of parts, and go on there")
     parser.add_argument(
         "--record", action="store_true", help="write docs/records/simulation-*.json"
     )
     options = parser.parse_args()
+    options.folder = options.folder and options.folder.absolute()
     os.environ.pop("PYTEST_CURRENT_TEST", None)
     logging.lastResort = None
     with tempfile.TemporaryDirectory() as folder:
@@ -157,16 +192,20 @@ def _run(options: argparse.Namespace) -> int:
             print(violation, file=sys.stderr)
         print("\n".join([str(world.plan), *world.scheduler.tape]))
         return 0
-    if options.digest:
-        print(digest(options.first, options.seeds))
+    if options.digests:
+        print("\n".join(digests(options.first, options.seeds)))
         return 0
     if options.json:
+        _one_processor()
         print(json.dumps(run_worlds(options.first, options.seeds)))
         return 0
-    figures = _summed_up(_parallel(options))
+    with tempfile.TemporaryDirectory() as folder:
+        if options.folder is not None:
+            options.folder.mkdir(parents=True, exist_ok=True)
+        figures = _summed_up(_parallel(options, options.folder or Path(folder)))
     if options.record:
         figures["planted"] = {name: find_planted(name, 1_000) for name in PLANTED}
-        figures["tapes"] = {"seeds": 100, "equal": repeats(100)}
+        figures["tapes"] = repeats(100)
         sys.path.insert(0, str(_ROOT / "tools"))
         import reliability_record
 

@@ -94,7 +94,9 @@ def plan_of(seed: object) -> Plan:
     plan.intruder = random.random() < 0.3
     kinds = HARMLESS if plan.calm else FAULTS
     for _ in range(random.choice((0, 1, 2) if plan.calm else (1, 2, 3, 4))):
-        plan.triggers.append((random.choice(kinds), random.choice(PHASES), random.randrange(3)))
+        name, phase = random.choice(kinds), random.choice(PHASES)
+        before = random.randrange(3) if phase != "fragments" else 0  # few requests have any
+        plan.triggers.append((name, phase, before))
     if any(name == "route lost" for name, _, _ in plan.triggers):
         plan.brokers = 3
     if plan.calm:  # a narrow network delays acknowledgements for longer than callers wait

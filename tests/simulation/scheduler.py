@@ -74,6 +74,7 @@ class Scheduler:
         self.failure: BaseException | None = None
         self.over = False
         self.actors: list[Actor] = []
+        self._alive: list[Actor] = []  # those that have not ended
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._by_thread: dict[int, Actor] = {}
@@ -107,6 +108,7 @@ class Scheduler:
         """Add an actor that calls a function."""
         actor = Actor(name, len(self.actors))
         self.actors.append(actor)
+        self._alive.append(actor)
 
         def run() -> None:
             actor.gate.acquire()
@@ -210,9 +212,8 @@ class Scheduler:
             now = self.now
             can = [
                 each
-                for each in self.actors
-                if not each.done
-                and each.paused_until <= now
+                for each in self._alive
+                if each.paused_until <= now
                 and (each.ready or (each.wake_at is not None and each.wake_at <= now))
             ]
             due = bool(events) and events[0][0] <= now
@@ -229,17 +230,17 @@ class Scheduler:
                 finally:
                     self._inline = False
                 continue
-            if all(each.done for each in self.actors):
+            if not self._alive:
                 return None
             times = [
                 max(each.paused_until, now if each.ready else each.wake_at)
-                for each in self.actors
-                if not each.done and (each.ready or each.wake_at is not None)
+                for each in self._alive
+                if each.ready or each.wake_at is not None
             ]
             if events:
                 times.append(events[0][0])
             if not times:
-                left = ", ".join(each.name for each in self.actors if not each.done)
+                left = ", ".join(each.name for each in self._alive)
                 self.fail(Violation(f"nothing can go on: {left}"))
                 break
             self.now = max(now, min(times))
@@ -247,6 +248,7 @@ class Scheduler:
 
     def _end(self, me: Actor) -> None:
         me.done = True
+        self._alive.remove(me)
         if self.over:
             return
         chosen = self._choose()

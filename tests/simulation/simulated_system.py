@@ -110,7 +110,9 @@ class _Selector(selectors._BaseSelectorImpl):
             self._loop.scheduler.wake(self.waiting)
 
     def _ready(self) -> list[tuple[selectors.SelectorKey, int]]:
-        found = []
+        found: list[tuple[selectors.SelectorKey, int]] = []
+        if not self._fd_to_key:  # the loop of a user
+            return found
         for fd, key in list(self._fd_to_key.items()):
             socket = self._loop.network.sockets[fd]
             events = key.events & (
@@ -125,8 +127,7 @@ class _Selector(selectors._BaseSelectorImpl):
         """Return the sockets that are ready, or wait for one until a time."""
         scheduler = self._loop.scheduler
         scheduler.advance(self._loop.takes())
-        ready = self._ready()
-        if ready or self.woken or (timeout is not None and timeout <= 0):
+        if self.woken or (timeout is not None and timeout <= 0) or self._ready():
             scheduler.point("turn")
         else:
             self.waiting = scheduler.me()

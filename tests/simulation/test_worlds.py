@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
-from .__main__ import find_planted, printed, repeats, run_worlds
+from subtrie.connector import _tracing
+
+from .__main__ import digests, find_planted, printed, repeats, run_worlds
 from .plan import FAULTS, PHASES, Plan, plan_of
 from .planted import PLANTED
 from .scheduler import Scheduler, Violation
@@ -38,8 +41,16 @@ def test_a_planted_fault_is_found(name):
     assert find_planted(name, _SEEDS)["seed"] is not None
 
 
-def test_a_seed_repeats_byte_for_byte_in_another_process():
-    assert repeats(10)
+def test_a_seed_repeats_byte_for_byte_here_and_in_another_process():
+    assert repeats(20) == {"seeds": 20, "equal": 20}
+
+
+def test_a_tracer_provider_of_another_test_changes_no_tape(monkeypatch):
+    before = digests(0, 3)
+    monkeypatch.setattr(_tracing.trace, "get_tracer_provider", TracerProvider)
+    _tracing.detect_provider()
+    assert _tracing.tracing_enabled()
+    assert digests(0, 3) == before
 
 
 def test_the_tape_of_a_seed_is_printed():

@@ -29,7 +29,7 @@ SECRET = "planted-secret-of-the-broker"
 _PLANE = "simulated"
 _INTRUDER = "intruder.example"
 _CALM = 5.0  # seconds after the network has healed, in which everything must work
-_LOOK = 0.25  # seconds
+_PAUSE = 0.25  # seconds before a replica that could not start tries again
 
 _OP = re.compile(rb"Microbus-Op-Code: (\w+)")
 _ID = re.compile(rb"Microbus-Msg-Id: (\S+)")
@@ -52,6 +52,29 @@ class _Log(logging.Handler):
         if "could not be processed" in text:
             world.violated(f"an error is logged: {text} {record.exc_info}")
         world.scheduler.note("log:", record.levelname, text)
+
+
+class _Changes:
+    """Lets tasks of any loop wait until something holds.
+
+    A task that looked again and again would take most of the turns of a world.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        while not holds():
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
+
+    def tell(self) -> None:
+        """Let all who wait look again."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            each.get_loop().call_soon_threadsafe(each.set_result, None)
 
 
 class World:
@@ -92,6 +115,7 @@ class World:
         self._up = self._done = self._users = 0
         self._healed = plan.calm
         self._stopping = False
+        self._changes = _Changes()
         self._replacing: set[int] = set()
         self._last: dict[int, str] = {}
         self._connectors: list[Connector] = []
@@ -259,6 +283,7 @@ class World:
         self.scheduler.note("the network heals")
         self.faults.heal()
         self._healed = True
+        self._changes.tell()
 
     def _run_loop(self, mains: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         loop = SimulatedLoop(
@@ -312,11 +337,15 @@ class World:
             for each in services:
                 await each.startup()
             self._up += 1
+            self._changes.tell()
             while not self._stopping:
-                await asyncio.sleep(_LOOK if number not in self._replacing else 0)
-                if number in self._replacing or not services[-1].running:
-                    self._replacing.discard(number)
+                await self._changes.until(lambda: self._stopping or number in self._replacing)
+                while number in self._replacing and not self._stopping:
                     services[-1] = await self._replaced(services[-1], number)
+                    if services[-1].running:
+                        self._replacing.discard(number)
+                    else:
+                        await asyncio.sleep(_PAUSE)
             for each in services:
                 await each.shutdown(timeout=1.0)
                 self._connector_at_rest(each)
@@ -334,6 +363,7 @@ class World:
 
     def _replace(self) -> None:
         self._replacing.add(self.random.randrange(self.plan.replicas))
+        self._changes.tell()
 
     def _call(self, number: int) -> Callable[[], Coroutine[Any, Any, None]]:
         plan = self.plan
@@ -341,8 +371,7 @@ class World:
         async def call() -> None:
             caller = self._make("web.example" if number == 0 else "app.example", f"caller{number}")
             await caller.startup()
-            while self._up < plan.replicas:
-                await asyncio.sleep(0.01)
+            await self._changes.until(lambda: self._up == plan.replicas)
             await asyncio.sleep(0.2)  # the routes tell each other of the subscriptions
             first = number * plan.requests
             numbers = iter(range(first, first + plan.requests))
@@ -354,16 +383,15 @@ class World:
                     await asyncio.sleep(self.random.choice((0.0, 0.01, 0.3)))
 
             await asyncio.gather(*(ask_some() for _ in range(plan.width)))
-            while not self._healed:
-                await asyncio.sleep(_LOOK)
+            await self._changes.until(lambda: self._healed)
             if not plan.calm:
                 await self._recover(caller, 10_000 * (number + 1))
             self._done += 1
             if self._done == plan.callers:
                 self._subscribed_once()
                 self._stopping = True
-            while not self._stopping:
-                await asyncio.sleep(0.05)
+                self._changes.tell()
+            await self._changes.until(lambda: self._stopping)
             await caller.shutdown(timeout=1.0)
             self._connector_at_rest(caller)
 
