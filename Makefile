@@ -88,10 +88,10 @@ check: lint ## check formatting, lints, spelling, wording, types, stubs, documen
 	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/repository/test_docs.py
 
 .PHONY: lint check-python check-rust
-simulate: ## run connectors in simulated worlds, each from a seed (SEEDS=100000 FIRST=0)
+simulate: ## run connectors in simulated worlds, each from a seed (SEEDS=100000 FIRST=0 FOLDER=)
 	@tools/bootstrap test
 	PYTHONPATH=.:tests $(PYTHON) -m simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) \
-	    --jobs $(JOBS) $(if $(RECORD),--record)
+	    --jobs $(JOBS) $(if $(FOLDER),--folder $(FOLDER)) $(if $(RECORD),--record)
 
 lint: ## what make check does, without running the pages (make test runs them too)
 	@tools/bootstrap check

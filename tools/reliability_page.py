@@ -97,14 +97,17 @@ def _simulation(figures: dict[str, Any]) -> str:
     found = [each for each in planted.values() if each["seed"] is not None]
     last = max(each["seed"] for each in found)
     slowest = max(each["cpu_seconds"] for each in found)
-    tapes = "equal" if figures["tapes"]["equal"] else "different"
+    earlier = figures.get("found", {})
+    again = [each for each in earlier.values() if each["seed"] is not None]
+    tapes = figures["tapes"]
     return (
         f"{figures['seeds']:,} worlds, {len(figures['violations'])} of them broken; "
         f"{figures['cpu_seconds']:,.0f} s of CPU for {figures['virtual_seconds']:,} s in them; "
         f"{len(found)} of {len(planted)} planted faults found, the last by seed {last}, each in "
-        f"{slowest:g} s; {figures['tapes']['seeds']} tapes, {tapes} when made again; the rarest "
-        f"fault in a phase of a request ({rarest['pair']}) in {rarest['percent_of_seeds']:g} % "
-        f"of the worlds"
+        f"{slowest:g} s; of {len(earlier)} faults that worlds had found, {len(again)} found in the "
+        f"code of before; {tapes['equal']} of {tapes['seeds']} tapes equal byte for byte when made "
+        f"twice in one process and in another one; the rarest fault in a phase of a request "
+        f"({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds"
     )
 
 

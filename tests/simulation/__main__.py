@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import logging
@@ -12,15 +13,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .plan import FAULTS, PHASES
-from .planted import PLANTED
+from .plan import FAULTS, PHASES, Plan, plan_of
+from .planted import FOUND, PLANS, PLANTED
 from .scheduler import Violation
 from .world import World
 
@@ -28,6 +29,21 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PART = 1_000  # seeds of one process
 
 
+@contextlib.contextmanager
+def _one_processor() -> Iterator[None]:
+    """Stay on one processor: of the threads of a world one runs, and goes on where its data is."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    may = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(may)[os.getpid() % len(may)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, may)
+
+
+@_one_processor()
 def run_worlds(first: int, count: int) -> dict[str, Any]:
     """Return the figures of some worlds.
 
@@ -57,6 +73,7 @@ def run_worlds(first: int, count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@_one_processor()
 def digests(first: int, count: int) -> list[str]:
     """Return a digest of the tape of each of some seeds."""
     found = []
@@ -85,17 +102,31 @@ def repeats(count: int) -> dict[str, int]:
     return {"seeds": count, "equal": sum(len(set(each)) == 1 for each in made)}
 
 
-def find_planted(name: str, most: int) -> dict[str, Any]:
-    """Return the first seed whose world finds a planted fault, and the CPU time until then."""
-    began = time.process_time()
+def _broken(plan: Plan, plant: Callable[[Any], None] | None) -> str | None:
+    """Return what a world breaks, if it does, with a fault that is planted in the connector."""
     with pytest.MonkeyPatch.context() as patch:
-        PLANTED[name](patch.setattr)
-        for seed in range(most):
-            try:
-                World(seed).run()
-            except Violation as violation:
-                took = time.process_time() - began
-                return {"seed": seed, "cpu_seconds": round(took, 1), "how": str(violation)[:200]}
+        if plant is not None:
+            plant(patch.setattr)
+        try:
+            World(plan).run()
+        except Violation as violation:
+            return str(violation)[:200]
+    return None
+
+
+@_one_processor()
+def find_planted(name: str, most: int) -> dict[str, Any]:
+    """Return the first seed whose world finds a planted fault, and the CPU time until then.
+
+    The same world holds without the fault.
+    """
+    began = time.process_time()
+    plant, (plan_for, text) = (PLANTED | FOUND)[name], PLANS.get(name, (plan_of, ""))
+    for seed in range(most):
+        how = _broken(plan_for(seed), plant)
+        if how is not None and text in how and _broken(plan_for(seed), None) is None:
+            took = time.process_time() - began
+            return {"seed": seed, "cpu_seconds": round(took, 1), "how": how}
     return {"seed": None, "cpu_seconds": round(time.process_time() - began, 1), "how": ""}
 
 
@@ -140,13 +171,6 @@ def _parallel(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     starts = range(options.first, end, _PART)
     with ThreadPoolExecutor(options.jobs) as pool:
         return _added(pool.map(lambda at: _part(at, min(_PART, end - at), folder), starts))
-
-
-def _one_processor() -> None:
-    """Stay on one processor: of the threads of a world one runs, and goes on where its data is."""
-    if hasattr(os, "sched_setaffinity"):
-        may = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {may[os.getpid() % len(may)]})
 
 
 def _summed_up(figures: dict[str, Any]) -> dict[str, Any]:
@@ -196,7 +220,6 @@ def _run(options: argparse.Namespace) -> int:
         print("\n".join(digests(options.first, options.seeds)))
         return 0
     if options.json:
-        _one_processor()
         print(json.dumps(run_worlds(options.first, options.seeds)))
         return 0
     with tempfile.TemporaryDirectory() as folder:
@@ -205,6 +228,7 @@ def _run(options: argparse.Namespace) -> int:
         figures = _summed_up(_parallel(options, options.folder or Path(folder)))
     if options.record:
         figures["planted"] = {name: find_planted(name, 1_000) for name in PLANTED}
+        figures["found"] = {name: find_planted(name, 1_000) for name in FOUND}
         figures["tapes"] = repeats(100)
         sys.path.insert(0, str(_ROOT / "tools"))
         import reliability_record

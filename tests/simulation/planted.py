@@ -1,20 +1,33 @@
-"""Faults of the connector, planted by replacing private functions; worlds find each."""
+"""Faults of the connector, planted by replacing private functions; worlds find each.
+
+``PLANTED`` are faults that a connector could have. ``FOUND`` are those that it had, found by worlds
+and repaired: the earlier code is planted again.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 from subtrie._core import control_headers
+from subtrie.connector._ack_timer import AckTimer
 from subtrie.connector._broker.connection import Connection
 from subtrie.connector._broker.loop_reading import LoopReading
 from subtrie.connector._broker.session import Session
 from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._fragments import Reassembler
 from subtrie.connector._ids import RandomIds
+from subtrie.connector._runner import HandlerRunner
 from subtrie.connector._runtime import _AT_ONCE, Runtime
 from subtrie.connector._server import RequestServer
+from subtrie.connector._timers import Timers
+
+from .plan import Plan
+
+_AFTER_CANCELLED = 1.0  # seconds of virtual time
 
 #: Replaces an attribute of a class: ``pytest.MonkeyPatch.setattr``.
 Replace = Callable[[Any, str, Any], None]
@@ -160,4 +173,90 @@ PLANTED = {
     "lost -ERR": lost_error,
     "connection read by two": read_by_two,
     "reading left to a blocked loop": left_to_a_blocked_loop,
+}
+
+
+def deadline_lost_with_the_caller(replace: Replace) -> None:
+    """Forget all timeouts when a caller shuts down, those of handlers that still run too."""
+
+    def close(self: Timers) -> None:
+        self._heap.clear()
+        self._cancelled = 0
+        self._armed = math.inf
+        if self._handle is not None:
+            self._handle.cancel()
+
+    replace(Timers, "close", close)
+
+
+def not_found_after_a_pong(replace: Replace) -> None:
+    """Ask the broker once before a request ends with 404, though bytes after PONG are not read."""
+
+    before = AckTimer._check
+
+    class AskedOnce:
+        def __init__(self, transport: Any) -> None:
+            self._asked, self._answer = transport, None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._asked, name)
+
+        async def responds(self, timeout: float) -> Any:
+            if self._answer is None:
+                self._answer = await self._asked.responds(timeout)
+            return self._answer
+
+    async def _check(self: AckTimer) -> None:
+        transport = self._transport
+        self._transport = AskedOnce(transport)  # type: ignore[assignment]
+        try:
+            await before(self)
+        finally:
+            self._transport = transport
+
+    replace(AckTimer, "_check", _check)
+
+
+def cancelled_in_the_order_of_a_set(replace: Replace) -> None:
+    """Cancel handlers in the order of a set of tasks, which is that of their addresses."""
+
+    async def finish(self: HandlerRunner, timeout: float) -> None:
+        await asyncio.sleep(0)
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=timeout)
+        late = set(self.tasks)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=_AFTER_CANCELLED)
+
+    replace(HandlerRunner, "finish", finish)
+
+
+def often_paused(seed: int) -> Plan:
+    """Return a world whose threads are stopped again and again, and nothing is lost."""
+    plan = Plan(f"often paused {seed}", requests=8, width=4)
+    for phase in ("begun", "sent", "acknowledged", "handling", "responded"):
+        plan.triggers += [("paused", phase, number) for number in range(6)]
+    return plan
+
+
+def often_replaced(seed: int) -> Plan:
+    """Return a world whose service shuts down again and again while its handlers run."""
+    plan = Plan(f"often replaced {seed}", calm=False, requests=8, width=4, storm=3.0)
+    plan.triggers = [("replica replaced", "handling", number) for number in range(3, 12, 2)]
+    return plan
+
+
+#: The worlds of a fault that those of ``plan_of`` show too rarely, and what they say of it.
+PLANS: dict[str, tuple[Callable[[int], Plan], str]] = {
+    "404 between a PONG and the acknowledgement": (often_paused, "not acknowledged"),
+    "handlers cancelled in the order of a set": (often_replaced, "in another order"),
+}
+
+#: Faults that worlds found in the connector, by name.
+FOUND = {
+    "deadline of a handler lost when its caller shut down": deadline_lost_with_the_caller,
+    "404 between a PONG and the acknowledgement": not_found_after_a_pong,
+    "handlers cancelled in the order of a set": cancelled_in_the_order_of_a_set,
 }

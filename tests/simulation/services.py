@@ -73,14 +73,14 @@ def add_endpoints(world: World, service: Connector, deadline: float) -> None:
     @service.endpoint("POST", "/slow/{caller}/{n}")
     async def handle_slow(caller: str, n: int, request: Request) -> dict[str, Any]:
         world.begun(service, request, caller, n)
-        async with world.within(request, "slow"):
+        async with world.within(service, request, "slow"):
             await asyncio.sleep(_SLOW)
         return answer(caller, n, request.body)
 
     @service.endpoint("POST", "/two/{caller}/{n}", queue=None, timeout=deadline)
     async def handle_two(caller: str, n: int, request: Request) -> dict[str, Any]:
         world.begun(service, request, caller, n)
-        async with world.within(request, "two"):
+        async with world.within(service, request, "two"):
             await asyncio.sleep(_SLOW)
         return answer(caller, n, request.body)
 

@@ -11,7 +11,7 @@ from subtrie.connector import _tracing
 
 from .__main__ import digests, find_planted, printed, repeats, run_worlds
 from .plan import FAULTS, PHASES, Plan, plan_of
-from .planted import PLANTED
+from .planted import FOUND, PLANTED
 from .scheduler import Scheduler, Violation
 from .simulated_system import Lock
 from .world import World
@@ -36,7 +36,7 @@ def test_the_promises_hold_in_the_worlds_of_a_thousand_seeds(part):
     assert len({pair.rpartition(" ")[2] for pair in figures["faults_by_phase"]}) == len(PHASES)
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", [*PLANTED, *FOUND])
 def test_a_planted_fault_is_found(name):
     assert find_planted(name, _SEEDS)["seed"] is not None
 

@@ -118,6 +118,8 @@ class World:
         self._changes = _Changes()
         self._replacing: set[int] = set()
         self._last: dict[int, str] = {}
+        self._began = 0  # handlers that wait for their deadlines
+        self._cancelled: dict[Connector, int] = {}  # the last of them that a shutdown cancelled
         self._connectors: list[Connector] = []
         #: Whether each acknowledgement takes the way over the bus, and no connection is lost.
         self._over_the_bus = plan.calm and not plan.short_circuit
@@ -186,11 +188,19 @@ class World:
             self.violated(f"the body of {number} is not what was sent")
 
     @contextlib.asynccontextmanager
-    async def within(self, request: Any, kind: str) -> AsyncIterator[None]:
-        """Check that a handler is cancelled at its deadline."""
+    async def within(self, service: Connector, request: Any, kind: str) -> AsyncIterator[None]:
+        """Check that a handler is cancelled at its deadline, or by a shutdown in its turn."""
         deadline = request.deadline
+        self._began += 1
+        number = self._began
         try:
             yield
+        except asyncio.CancelledError:
+            if self.scheduler.now < deadline - 0.001:
+                if number < self._cancelled.get(service, 0):
+                    self.violated("a shutdown cancels handlers in another order than they began")
+                self._cancelled[service] = number
+            raise
         finally:
             late = self.scheduler.now - deadline - self.faults.paused
             if late > 0.3:
