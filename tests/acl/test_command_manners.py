@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sarif_schema import checked
 
 from subtrie._cli.app import app
-from subtrie.acl._load import config_parser, files
+from subtrie.acl._load import config_parser
 
 CONFIG = """accounts {
   APP { users: [
@@ -25,7 +25,6 @@ CONFIG = """accounts {
 
 
 def run(*words: object, **options: object):
-    files._standard_input.cache_clear()
     done = CliRunner().invoke(app, [str(each) for each in words], **options)  # type: ignore[arg-type]
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done

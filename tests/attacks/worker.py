@@ -87,7 +87,7 @@ def _limit_time(seconds: float) -> None:
     used = int(time.process_time()) + int(3 * seconds) + 2
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (used, hard))
-    signal.alarm(int(seconds * _WAITING))
+    signal.alarm(60 + int(seconds * _WAITING))
 
 
 def _memory() -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from ..._core.file_errors import file_error
 
@@ -23,7 +24,7 @@ def read_text(path: Path) -> str:
         OSError: the file cannot be read.
     """
     if path == STANDARD_INPUT:
-        data = _standard_input()
+        data = _bytes_of(sys.stdin.buffer)
     else:
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
@@ -35,7 +36,7 @@ def read_text(path: Path) -> str:
         raise file_error("utf8", path.name, path) from None
 
 
-@cache
-def _standard_input() -> bytes:
+@lru_cache(1)
+def _bytes_of(standard_input: BinaryIO) -> bytes:
     """The bytes of standard input, kept because a file is read more than once."""
-    return sys.stdin.buffer.read(MAX_FILE + 1)
+    return standard_input.read(MAX_FILE + 1)
