@@ -196,10 +196,12 @@ class Result:
         """Draw mutants, and return those that were not run yet.
 
         Raises:
-            SystemExit: The files are not those of the earlier run.
+            SystemExit: There is none, or the files are not those of the earlier run.
         """
         if self.possible not in (0, len(possible)):
             raise SystemExit(f"{self.possible} mutants were possible, now {len(possible)}")
+        if not possible:
+            raise SystemExit("no mutant is possible: are these the files of the part?")
         drawn = Random(seed).sample(possible, min(count, len(possible)))
         judged = len(drawn) - self.not_run if self.possible else 0
         self.possible, self.not_run = len(possible), 0

@@ -44,7 +44,7 @@ def possible(root: Path, globs: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return what cargo-mutants can make of the files, sorted by name."""
     files = [word for glob in globs for word in ("--file", glob)]
     listed = subprocess.run(
-        ["cargo-mutants", "mutants", "--list", "--json", "--diff", *files],
+        ["cargo-mutants", "mutants", "--workspace", "--list", "--json", "--diff", *files],
         cwd=root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = {each["name"]: each for each in json.loads(listed.stdout)}
