@@ -226,6 +226,12 @@ wheel-twice: ## build the wheel and the source archive twice, in two folders, an
 wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown-linux-gnu)
 	@tools/wheels $(TARGETS)
 
+.PHONY: release-check
+release-check: ## walk the list of a release: tree, version, changelog, docs, wheels (STEPS="version changelog")
+	@tools/bootstrap docs
+	@tools/bootstrap test
+	@$(PYTHON) tools/release_check.py $(STEPS)
+
 clean: ## delete the environment, build output and the files of the demo
 	rm -rf .venv target out build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	    .benchmarks spark-warehouse metastore_db derby.log python/subtrie/_subtrie*.so

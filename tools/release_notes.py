@@ -34,7 +34,8 @@ def notes(tag: str, changelog: str, version: str) -> str:
 
 def main() -> None:
     """Print the notes of the tag given."""
-    version = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["package"]["version"]
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    version = cargo["workspace"]["package"]["version"]
     try:
         print(notes(sys.argv[1], (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version))
     except ValueError as error:

@@ -98,7 +98,7 @@ error_kinds! {
     ImageDamaged = "image-damaged": "the content is inconsistent",
     // Microbus addresses
     Plane = "plane": "a plane consists of one or more ASCII letters and digits",
-    Trust = "trust": "the second token of a Microbus address is 'danger' for port 666 and 'safe' for every other port",
+    Trust = "trust": "the second token of an address is 'danger' for port 666 and 'safe' for every other port",
     Port = "port": "a port is written in digits, without a sign or a leading zero",
     PortRange = "port-range": "the port is out of range",
     HostEmpty = "host-empty": "the host is empty",

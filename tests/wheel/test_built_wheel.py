@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import first_finding  # noqa: E402
 import plain_wheel  # noqa: E402
 import try_wheel  # noqa: E402
 
@@ -78,3 +79,16 @@ def test_a_user_needs_python_only(bare: list[str]) -> None:
     )
     done = subprocess.run([*bare, program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+@pytest.mark.requirement("M-02")
+def test_a_stranger_has_a_first_finding_from_a_folder_of_wheels(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """Offline, in an empty environment, without a compiler."""
+    asked = [sys.executable, "-m", "pip", "download", "-q", "--dest", str(tmp_path)]
+    subprocess.run([*asked, "--only-binary", ":all:", "click", "rich"], check=True)
+    shutil.copy(wheel, tmp_path)
+    printed, used = first_finding.first_finding(tmp_path)
+    assert "nats.conf:5:48: warning dead: web: deny publish order.secret" in printed
+    assert used <= first_finding.MAX_SECONDS, f"{used:.1f} s of CPU"

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import docs_site  # noqa: E402
+import release_check  # noqa: E402
 import release_notes  # noqa: E402
 
 
@@ -71,6 +72,37 @@ def test_the_notes_of_a_release_are_its_part_of_the_changelog():
         release_notes.notes("v1.3.0", changelog, "1.2.0")
     with pytest.raises(ValueError, match="no part"):
         release_notes.notes("v1.3.0", changelog, "1.3.0")
+
+
+def test_the_notes_are_asked_for_the_version_of_the_workspace():
+    """Bug: the version was read where the package only refers to that of the workspace."""
+    command = [sys.executable, str(ROOT / "tools" / "release_notes.py"), "v999.0.0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    version = release_check.versions(ROOT)["Cargo.toml"]
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith(f"Cargo.toml has version {version}")
+
+
+def test_the_list_of_a_release_stops_at_the_first_step_that_fails(monkeypatch, capsys, tmp_path):
+    assert release_check.main(["version"]) == 0
+    assert capsys.readouterr().out.startswith("✓ version: ")
+    assert release_check.main(["no-such-step"]) == 2
+    for name in ("Cargo.toml", "Cargo.lock", "CITATION.cff"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    cited = re.sub(r"(?m)^version: .*", "version: 9.9.9", (tmp_path / "CITATION.cff").read_text())
+    (tmp_path / "CITATION.cff").write_text(cited, encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n", encoding="utf-8")
+    monkeypatch.setattr(release_check, "ROOT", tmp_path)
+    assert release_check.main(["version", "changelog"]) == 1
+    told = capsys.readouterr().out
+    assert "✗ version: set one version" in told
+    assert "CITATION.cff: 9.9.9" in told
+    assert "changelog" not in told.splitlines()[0].partition(":")[0]
+    assert release_check.main(["changelog"]) == 1
+    assert "no part about" in capsys.readouterr().out
+    assert release_check.main([]) == 1  # no repository, so the first step
+    assert capsys.readouterr().out.startswith("✗ clean-tree: git status")
 
 
 def test_every_action_of_a_workflow_is_pinned_to_a_commit():

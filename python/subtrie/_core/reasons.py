@@ -97,8 +97,7 @@ MICROBUS: dict[str, Reason] = {
         "a plane consists of one or more ASCII letters and digits", "use a name such as 'microbus'"
     ),
     "trust": Reason(
-        "the second token of a Microbus address is 'danger' for port 666 and 'safe' for every other"
-        " port",
+        "the second token of an address is 'danger' for port 666 and 'safe' for every other port",
         "let the encoder set it; a subject of another program has none",
     ),
     "port": Reason(
