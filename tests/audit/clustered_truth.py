@@ -1,8 +1,8 @@
 """The tables of an audit as the programs of ``clustered_system.py`` counted them.
 
-Each function returns the rows of one table that follow from the truth, and ``seen`` the same
-columns of what an audit found. What programs of an account did in another one is known to the
-programs; a log names ``other accounts`` there, and so do these rows.
+Each function returns the rows of one table that follow from the truth, with their accounts, and
+``seen`` the same columns of what an audit found. What programs of an account did in another one is
+known to the programs; a log names ``other accounts`` there, and so do these rows.
 """
 
 from __future__ import annotations
@@ -46,26 +46,27 @@ def flows(truth: Truth) -> Rows:
     for number, sent in truth.sent.items():
         if sent.subject in refused:
             continue
-        subject = folded(mapped(sent.subject))
+        subject, account = folded(mapped(sent.subject)), sent.account
         stream = truth.stored.get(number)
         receivers = truth.received.get(number, [])
         if stream is not None:
-            found[sent.who, subject, f"stream {stream}", None, "delivered"] += 1
+            found[account, sent.who, subject, f"stream {stream}", None, "delivered"] += 1
         elif not receivers:
-            found[sent.who, subject, None, None, "undelivered"] += 1
+            found[account, sent.who, subject, None, None, "undelivered"] += 1
         for each in receivers:
             pattern = folded(each.pattern)
             if each.pattern.startswith("consumer "):
-                found[f"stream {stream}", subject, each.who, each.pattern, "delivered"] += 1
+                found[account, f"stream {stream}", subject, each.who, each.pattern,
+                      "delivered"] += 1  # fmt: skip
             elif not _crosses(sent, each):
-                found[sent.who, pattern, each.who, each.queue, "delivered"] += 1
+                found[account, sent.who, pattern, each.who, each.queue, "delivered"] += 1
             elif each.pattern == "_INBOX":
-                found[sent.who, subject, OTHERS, None, "delivered"] += 1
+                found[account, sent.who, subject, OTHERS, None, "delivered"] += 1
             else:
                 source = OTHERS if each.queue else UNKNOWN
-                found[source, pattern, each.who, each.queue, "delivered"] += 1
+                found[each.account, source, pattern, each.who, each.queue, "delivered"] += 1
                 if each.queue:  # an imported service
-                    found[sent.who, subject, OTHERS, None, "delivered"] += 1
+                    found[account, sent.who, subject, OTHERS, None, "delivered"] += 1
     return found
 
 
@@ -75,7 +76,7 @@ def seen_flows(run: Run) -> Rows:
     for row in run.rows("flows"):
         if str(row["pattern"]).startswith(("$JS.", "$SYS.")):
             continue
-        key = (row["publisher"], row["pattern"], row["subscriber"], row["queue"])
+        key = (_account(row), row["publisher"], row["pattern"], row["subscriber"], row["queue"])
         for name in ("delivered", "undelivered"):
             if row[name]:
                 found[(*key, name)] += row[name]
@@ -117,7 +118,7 @@ def published(truth: Truth) -> Rows:
     barred = {subject for _, _, verb, subject in truth.refused if verb == "publish"}
     for sent in truth.sent.values():
         if sent.subject not in barred and not sent.subject.startswith(("_INBOX", "_R_")):
-            found[(mapped(sent.subject),)] += 1
+            found[sent.account, mapped(sent.subject)] += 1
     return found
 
 
@@ -125,18 +126,20 @@ def seen_published(run: Run) -> Rows:
     """Return the same of an audit."""
     rows = (row for row in run.rows("other_traffic")
             if not row["subject"].startswith(("_INBOX", "_R_", "$JS", "$SYS")))  # fmt: skip
-    return _counted(rows, lambda row: (row["subject"],))
+    return _counted(rows, lambda row: (_account(row), row["subject"]))
 
 
 def subscriptions(truth: Truth) -> Rows:
     """Return the subscriptions of each program, apart from those of answers."""
-    return Counter((each.who, each.pattern, each.queue) for each in truth.subscriptions)
+    return Counter(
+        (each.account, each.who, each.pattern, each.queue) for each in truth.subscriptions
+    )
 
 
 def seen_subscriptions(run: Run) -> Rows:
     """Return the same of an audit, without those of leaf nodes."""
     return Counter(
-        (row["identity"], row["pattern"], row["queue"])
+        (_account(row), row["identity"], row["pattern"], row["queue"])
         for row in run.rows("subscriptions")
         if not row["pattern"].startswith(("_INBOX", "_R_")) and "/leaf:" not in row["conn"]
     )
@@ -144,18 +147,23 @@ def seen_subscriptions(run: Run) -> Rows:
 
 def coverage(truth: Truth) -> Rows:
     """Return the messages that each pattern and queue group of the programs received."""
-    patterns = {(each.pattern, each.queue) for each in truth.subscriptions}
+    patterns = {(each.account, each.pattern, each.queue) for each in truth.subscriptions}
     received = (each for some in truth.received.values() for each in some)
-    return Counter(key for each in received if (key := (each.pattern, each.queue)) in patterns)
+    return Counter(
+        key for each in received if (key := (each.account, each.pattern, each.queue)) in patterns
+    )
 
 
 def seen_coverage(run: Run) -> Rows:
     """Return the same of an audit, without the patterns of leaf nodes and of answers."""
     found: Rows = Counter()
-    own = {(row["server"], row["pattern"], row["queue"]) for row in run.rows("subscriptions")
-           if "/leaf:" not in row["conn"]}  # fmt: skip
+    own = {
+        (row["server"], _account(row), row["pattern"], row["queue"])
+        for row in run.rows("subscriptions")
+        if "/leaf:" not in row["conn"]
+    }
     for row in run.rows("coverage"):
-        key = (row["pattern"], row["queue"])
+        key = (_account(row), row["pattern"], row["queue"])
         if (row["server"], *key) in own and not row["pattern"].startswith(("_INBOX", "_R_")):
             found[key] += row["delivered"]
     return +found
@@ -164,9 +172,9 @@ def seen_coverage(run: Run) -> Rows:
 def requests(truth: Truth) -> Rows:
     """Return the answered and unanswered requests of each program."""
     found: Rows = Counter()
-    for (_, who, subject), times in truth.asked.items():
+    for (account, who, subject), times in truth.asked.items():
         for time in times:
-            found[who, subject, "answered" if time is not None else "unanswered"] += 1
+            found[account, who, subject, "answered" if time is not None else "unanswered"] += 1
     return found
 
 
@@ -177,9 +185,15 @@ def seen_requests(run: Run) -> Rows:
         machine = str(row["responder"]).startswith(("stream", "JetStream", "server"))
         if machine or row["subject"].startswith("$"):
             continue
-        found[row["requester"], row["subject"], "answered"] += row["count"]
-        found[row["requester"], row["subject"], "unanswered"] += row["unanswered"]
+        key = (_account(row), row["requester"], row["subject"])
+        found[(*key, "answered")] += row["count"]
+        found[(*key, "unanswered")] += row["unanswered"]
     return +found
+
+
+def _account(row: dict[str, Any]) -> str:
+    """Return the account of a row; that of clients without a login is not always told."""
+    return str(row["account"] or "$G")
 
 
 def _counted(
