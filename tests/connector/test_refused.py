@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -158,6 +159,18 @@ async def test_refused_subscriptions_of_its_own_end_the_start(server, caplog):
     assert "are refused)" in str(caught.value)
     assert not stock.running
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == [], "one error tells all"
+
+
+def test_creds_of_another_host_are_told():
+    transport = Connector("stock.example", nats="nats://127.0.0.1:1")._transport
+    transport._creds_file = Path("stock.example_nats.creds")
+    for user, told in (
+        ("orders.example", "; stock.example_nats.creds is of orders.example"),
+        ("stock.example", ""),
+        ("", ""),
+    ):
+        transport._user = user
+        assert transport.whose_creds() == told
 
 
 @pytest.mark.parametrize(("slots", "number"), [("_", 1), ("*", 2)])
