@@ -1,6 +1,6 @@
 """The reader of trace logs: a part of ``_subtrie.pyi``, of the native engine only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from typing_extensions import Buffer
@@ -103,11 +103,12 @@ class TrafficSums:
         days: bool = False,
         buckets: int = 1,
     ) -> TrafficSums: ...
-    def add_events(self, batch: object) -> bytes:
+    def add_events(self, batch: object, constants: Mapping[str, str] | None = None) -> bytes:
         """Add the rows of a batch of events, without the GIL.
 
         Args:
             batch: An Arrow record batch.
+            constants: The columns with one text in all rows.
 
         Returns:
             What each row is beside a row that is summed, a sum of 1 (undelivered), 2 (forwarded),
@@ -140,6 +141,23 @@ class TrafficSums:
             distinct addresses; these, with the columns ``kind`` (1 request, 2 reply, 0 neither),
             ``port``, ``plane``, ``source``, ``host``, ``method``, and ``reason``, why a subject is
             neither.
+        """
+
+    def take_by_address(
+        self, planes: Sequence[str], most: int, also: Sequence[str]
+    ) -> tuple[tuple[EventBatch, EventBatch, EventBatch, EventBatch], EventBatch, int]:
+        """Return the sums of messages by address, and begin again; deliveries are left out.
+
+        Args:
+            planes: The planes that are audited; none for all.
+            most: The number of subjects that are named.
+            also: Subjects that are named beside them.
+
+        Returns:
+            What ``take_numbered`` does, in which one subject of an address stands for all, except
+            those that are not an address of such a plane, or sent in the name of another client;
+            the columns ``subject``, ``published`` and ``bytes`` of the subjects with the most
+            messages; and how many messages a subject has at most that is not among them.
         """
 
     def __len__(self) -> int: ...

@@ -263,7 +263,7 @@ def test_spark_hands_over_only_columns_that_hold_something(session, names, given
     made = pa.table({n: pa.array(given[n], pa.int64() if n == "size" else pa.string())
                      for n in names})  # fmt: skip
     whole = events(session.createDataFrame(made))
-    narrow, widened = narrowed(whole, EVENT_COLUMNS)
+    narrow, _, widened = narrowed(whole, EVENT_COLUMNS)
     assert sorted(narrow.columns) == given_columns
     rows = [row for batch in narrow.toArrow().to_batches() for row in widened(batch).to_pylist()]
     assert rows == whole.select(*EVENT_COLUMNS).toArrow().to_pylist()

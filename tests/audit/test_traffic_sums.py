@@ -250,6 +250,66 @@ def test_numbers_of_subjects_stand_for_the_same_sums(seed: int, buckets: int) ->
     assert len(addresses) == len(set(map(str, addresses.to_pylist())))
 
 
+CONSTANT = {"server": "s", "op": "PUB", "direction": "in", "conn": "-/client:0"}
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1, 5]),
+    st.sampled_from([[], ["p1"]]),
+    st.sampled_from([2, 3, 50]),
+)
+def test_sums_by_address_are_those_of_its_subjects(
+    seed: int, buckets: int, planes: list[str], most: int
+) -> None:
+    """Only what is not an address, or is sent in the name of another, stays a row."""
+    dice = random.Random(seed)
+    texts = [*SUBJECTS, "p1.safe.443.a_com.b_com._.GET.y", "p2.safe.443.a_com.b_com._.GET.x"]
+    messages = [
+        {"subject": dice.choice(texts), "identity": dice.choice(["a.com", "c.com", None]),
+         "time": dice.choice([None, 5, 9]), "size": dice.choice([None, 3])}
+        for _ in range(dice.randrange(40))
+    ]  # fmt: skip
+    schema = arrow_schema([(name, KINDS[name]) for name in ("subject", "identity", "time", "size")])
+    rows = pa.RecordBatch.from_pylist(messages, schema)
+    whole = rows
+    for name, text in CONSTANT.items():
+        whole = whole.append_column(name, pa.array([text] * len(rows), pa.string()))
+    named, merged = (native().TrafficSums(buckets=buckets) for _ in range(2))
+    assert named.add_events(whole) == merged.add_events(rows, CONSTANT) == b""
+    also = ["a.b", "never.seen"]
+    by_address, found, unnamed = merged.take_by_address(planes, most, also)
+
+    def of_addresses(taken: Any) -> tuple[Counter[Any], Counter[Any], set[str | None]]:
+        """Return messages and bytes by sender and address, and the subjects."""
+        sent, _, subjects, addresses = (pa.array(each) for each in taken)
+        table = complete("publish", pa.Table.from_struct_array(sent), "at").to_pylist()
+        texts = subjects.field("subject").to_pylist()
+        known = subjects.field("address").to_pylist()
+        counts: Counter[Any] = Counter()
+        outside: Counter[Any] = Counter()
+        for row in table:
+            address = addresses[known[row["at"]]].as_py()
+            key = (row["identity"], *address.values())
+            counts[key] += row["published"] + 1000 * row["bytes"]
+            inside = address["kind"] and (not planes or address["plane"] in planes)
+            if not inside or row["identity"] not in (None, address["source"]):
+                outside[row["identity"], texts[row["at"]]] += row["published"]
+        return counts, outside, {texts[row["at"]] for row in table}
+
+    expected, others, _ = of_addresses(named.take_numbered())
+    counts, outside, kept = of_addresses(by_address)
+    assert (counts, outside) == (expected, others)
+    assert len(kept) <= len({key[1:] for key in counts}) + len({key[1] for key in outside})
+    by_subject = Counter(row["subject"] for row in messages)
+    ranked = sorted(by_subject.values(), reverse=True)
+    told = {row["subject"]: row["published"] for row in pa.array(found).to_pylist()}
+    assert all(by_subject[subject] == count for subject, count in told.items())
+    assert sorted(told.values(), reverse=True)[:most] == ranked[:most]
+    assert unnamed == (ranked[most] if len(ranked) > most else 0)
+    assert len(ranked) <= most or "a.b" not in by_subject or "a.b" in told
+
+
 @pytest.mark.parametrize(
     ("between", "listed"),
     [

@@ -1,12 +1,14 @@
 //! `TrafficSums`: batches of events in, sums by subject and connection out.
 
+use std::collections::HashMap;
+
 use arrow_data::ArrayData;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arrow::{array, arrow_error};
 use super::trace_reader::EventBatch;
-use subtrie_trace::{TakenSums, TrafficSums as Core};
+use subtrie_trace::{NumberedSums, TakenSums, TrafficSums as Core};
 
 /// Adds up messages and deliveries of clients by subject and connection.
 #[pyclass(module = "subtrie._subtrie")]
@@ -28,15 +30,20 @@ impl TrafficSums {
 
     /// Add the rows of a batch of events; return what each row is beside that, in two bytes each.
     ///
-    /// Runs without the GIL.
+    /// `constants` are the columns that have one text in all rows. Runs without the GIL.
+    #[pyo3(signature = (batch, constants=None))]
     fn add_events<'py>(
         &mut self,
         py: Python<'py>,
         batch: &Bound<'py, PyAny>,
+        constants: Option<HashMap<String, String>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let batch = array(batch)?;
+        let constants = constants.unwrap_or_default().into_iter().collect();
         let sums = &mut self.0;
-        let flags = py.detach(|| sums.add_events(batch)).map_err(arrow_error)?;
+        let flags = py
+            .detach(|| sums.add_events(batch, constants))
+            .map_err(arrow_error)?;
         let bytes: Vec<u8> = flags.into_iter().flat_map(u16::to_ne_bytes).collect();
         Ok(PyBytes::new(py, &bytes))
     }
@@ -74,18 +81,39 @@ impl TrafficSums {
     fn take_numbered(&mut self, py: Python<'_>) -> PyResult<NumberedParts> {
         let sums = &mut self.0;
         let found = py.detach(|| sums.take_numbered()).map_err(arrow_error)?;
-        Ok((
-            EventBatch(found.publishes),
-            EventBatch(found.deliveries),
-            EventBatch(found.subjects),
-            EventBatch(found.addresses),
-        ))
+        Ok(numbered(found))
+    }
+
+    /// Return all sums by address as `take_numbered` does, the subjects with the most messages, and
+    /// how many messages a subject has at most that is not among them; begin again.
+    #[expect(clippy::needless_pass_by_value, reason = "of Python")]
+    fn take_by_address(
+        &mut self,
+        py: Python<'_>,
+        planes: Vec<String>,
+        most: usize,
+        also: Vec<String>,
+    ) -> PyResult<(NumberedParts, EventBatch, i64)> {
+        let sums = &mut self.0;
+        let found = py
+            .detach(|| sums.take_by_address(&planes, most, &also))
+            .map_err(arrow_error)?;
+        Ok((numbered(found.sums), EventBatch(found.most), found.unnamed))
     }
 
     /// The number of distinct keys and subjects that wait to be taken.
     fn __len__(&self) -> usize {
         self.0.len()
     }
+}
+
+fn numbered(sums: NumberedSums) -> NumberedParts {
+    (
+        EventBatch(sums.publishes),
+        EventBatch(sums.deliveries),
+        EventBatch(sums.subjects),
+        EventBatch(sums.addresses),
+    )
 }
 
 impl TrafficSums {

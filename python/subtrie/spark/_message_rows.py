@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
 from ..audit._partial.kinds import PARTIAL_ROWS, batches_of
-from ..audit._partial.partial import Partial, take_numbered
+from ..audit._partial.partial import Partial, numbered_tables
 from ..audit._schema import TABLE_KEYS, arrow_schema
 from ..audit._tables.bucket import Subjects, by_account, sums_by_subject
 from ..audit._tables.by_subject import (
     HOTTEST,
     NAMED,
     hot_rows,
-    most_published,
     names_of_most,
     outside_rows,
 )
@@ -37,8 +36,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: The distinct keys and subjects that a task holds before it makes rows of them: about 1 KB each.
-_HELD = 400_000
+#: The distinct keys and subjects that a task holds before it makes rows of them: about 100 bytes
+#: each.
+_HELD = 1_000_000
+#: The groups of subjects: the sums of one stay in the cache of the processor while it is added to.
+_GROUPS = 64
 #: The bucket of rows that are made.
 _MADE = 0
 
@@ -71,12 +73,12 @@ def message_rows(
         cached: Receives what is kept by the executors.
     """
     micros = None if window is None else window * 1_000_000
-    given, whole = narrowed(events, EVENT_COLUMNS)
-    maker = _RowMaker(tuple(planes), micros)
+    given, constants, whole = narrowed(events, EVENT_COLUMNS)
+    maker = _RowMaker(tuple(planes), micros, constants, whole)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make rows of the batches of a task."""
-        yield from maker.rows(map(whole, batches))
+        yield from maker.rows(batches)
 
     made = given.mapInArrow(read, spark_schema((*PARTIAL_ROWS, ("key", "string")))).persist()
     cached.append(made)
@@ -93,17 +95,24 @@ class _RowMaker:
     planes: tuple[str, ...]
     #: The length of a period in microseconds.
     window: int | None
+    #: The columns with one text in all rows, and what adds the columns that Spark does not give.
+    constants: Mapping[str, str]
+    whole: Callable[[pa.RecordBatch], pa.RecordBatch]
     held: int = field(default_factory=lambda: _HELD)
     named: int = field(default_factory=lambda: NAMED)
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the tables, and the head."""
-        sums, hot = Reading(window=self.window).sums(buckets=1), _Hot(self.named)
+        sums, hot = Reading(window=self.window).sums(buckets=_GROUPS), _Hot(self.named)
         found, count, missing = Partial(), 0, 0
         for batch in batches:
-            count += batch.num_rows
-            missing += batch.column("subject").null_count
-            list_others(found, batch, sums.add_events(batch), self.window)
+            lost = batch.column("subject").null_count
+            count, missing = count + batch.num_rows, missing + lost
+            if lost:
+                all_of = self.whole(batch)
+                list_others(found, all_of, sums.add_events(all_of), self.window)
+            else:
+                sums.add_events(batch, self.constants)
             if len(sums) + found.held > self.held:
                 yield from self._passed_on(sums, found, hot, {})
                 found = Partial()
@@ -121,15 +130,15 @@ class _RowMaker:
         made = [unparseable_rows(found.table("unparseable"))]
         told = Partial()
         if len(sums):
-            publishes, deliveries, subjects, addresses = by_account(*take_numbered(sums))
+            taken, most, unnamed = sums.take_by_address(list(self.planes), self.named, hot.before)
+            publishes, deliveries, subjects, addresses = by_account(*numbered_tables(taken))
             seen = pc.unique(addresses.column("plane").drop_null())
             known = Subjects(subjects, addresses, _no_patterns(), self.planes or seen.to_pylist())
             told.add_list("plane", pa.table({"subject": seen}))
             made += edge_rows(publishes, deliveries, known)
             made += identity_rows(publishes, known)
-            summed = sums_by_subject(publishes)
-            hottest, unnamed = hot.rows(summed, known)
-            made += [hottest, outside_rows(summed, known)]
+            made += [hot.rows(pa.Table.from_struct_array(pa.array(most)), unnamed)]
+            made += [outside_rows(sums_by_subject(publishes), known)]
             totals = {name: pc.sum(publishes[name]).as_py() for name in ("published", "ambiguous")}
             told.add_counts(totals | {"unnamed": unnamed})
         size = 0
@@ -159,16 +168,27 @@ class _Hot:
         self._most = most
         self._before: pa.Table | None = None
 
-    def rows(self, summed: pa.Table, subjects: Subjects) -> tuple[Rows, int]:
-        """Return the rows of a part, and how many messages one has at most that is not named."""
+    @property
+    def before(self) -> list[str]:
+        """The subjects that have the most messages in the parts before."""
+        return [] if self._before is None else self._before["subject"].to_pylist()
+
+    def rows(self, found: pa.Table, unnamed: int) -> Rows:
+        """Return the rows of a part.
+
+        Args:
+            found: Its subjects with the most messages, and those in ``before``.
+            unnamed: How many messages a subject has at most that is not among them.
+        """
         import pyarrow as pa
 
         before = self._before
-        found, unnamed = most_published(summed, subjects, self._most, before)
+        nobody = pa.nulls(found.num_rows, pa.string())  # messages alone tell no account
+        found = found.append_column("account", nobody)
         self._before = names_of_most([found, *(() if before is None else (before,))], self._most)
         name, table = rows("hot_subjects", found, TABLE_KEYS["hot_subjects"])
         told = pa.repeat(pa.scalar(unnamed, pa.int64()), table.num_rows)
-        return (name, table.append_column("unnamed", told)), unnamed
+        return name, table.append_column("unnamed", told)
 
 
 @functools.cache

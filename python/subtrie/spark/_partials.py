@@ -40,7 +40,7 @@ def partials_of_frame(events: DataFrame, reading: Reading) -> DataFrame:
         ValueError: The table lacks a column of ``EVENTS``.
     """
     check_events(events, EVENT_COLUMNS)
-    given, whole = narrowed(events, EVENT_COLUMNS)
+    given, _, whole = narrowed(events, EVENT_COLUMNS)
     chooser = reading.chooser
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -132,16 +132,20 @@ def events(
 
 def narrowed(
     events: DataFrame, names: Sequence[str]
-) -> tuple[DataFrame, Callable[[pa.RecordBatch], pa.RecordBatch]]:
-    """Return the columns of events that hold something, and a function that adds the others.
+) -> tuple[DataFrame, dict[str, str], Callable[[pa.RecordBatch], pa.RecordBatch]]:
+    """Return the columns of events that hold something, and what the others hold.
 
     Args:
         events: A table of events; only one that ``events`` returned becomes narrower.
         names: The columns that are wanted.
+
+    Returns:
+        The columns; those with one text in all rows, if these have a subject; and a function that
+        adds the columns in ``names`` that are missing.
     """
     found = _narrow.get(events)
     if found is None:
-        return events.select(*names), lambda batch: batch
+        return events.select(*names), {}, lambda batch: batch
     constants, kinds = found.constants, dict(EVENTS)
     same: dict[str, pa.Array] = {}
 
@@ -173,7 +177,7 @@ def narrowed(
 
         return pa.record_batch([column(name) for name in names], list(names))
 
-    return found.rows, widened
+    return found.rows, constants, widened
 
 
 def only_published(events: DataFrame) -> bool:

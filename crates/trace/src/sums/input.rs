@@ -6,13 +6,18 @@ use arrow_schema::{ArrowError, DataType};
 
 use subtrie_columns::Column;
 
-/// The columns of a struct array. A column that is missing has no values.
+/// The columns of a struct array. A column that is missing has no values, or the same in each row.
 pub struct Input {
     data: ArrayData,
+    constants: Vec<(String, String)>,
 }
 
-/// A column of texts, or none.
-pub struct TextColumn(Option<Column>);
+/// A column of texts, the text of all rows, or none.
+pub enum TextColumn {
+    Rows(Column),
+    Constant(Box<[u8]>),
+    Missing,
+}
 
 /// A column of 64-bit numbers or times, or none.
 pub struct NumberColumn(Option<Int64Array>);
@@ -29,14 +34,14 @@ impl Input {
     /// # Errors
     ///
     /// `ArrowError` if it is not a struct.
-    pub fn new(data: ArrayData) -> Result<Self, ArrowError> {
+    pub fn new(data: ArrayData, constants: Vec<(String, String)>) -> Result<Self, ArrowError> {
         if !matches!(data.data_type(), DataType::Struct(_)) {
             return Err(invalid(format!(
                 "a batch of rows is a struct, not {}",
                 data.data_type()
             )));
         }
-        Ok(Self { data })
+        Ok(Self { data, constants })
     }
 
     /// Return the number of rows.
@@ -50,10 +55,13 @@ impl Input {
     ///
     /// `ArrowError` if it holds something else.
     pub fn texts(&self, name: &str) -> Result<TextColumn, ArrowError> {
-        self.column(name)
-            .map(Column::new)
-            .transpose()
-            .map(TextColumn)
+        if let Some((_, text)) = self.constants.iter().find(|(known, _)| known == name) {
+            return Ok(TextColumn::Constant(text.as_bytes().into()));
+        }
+        Ok(match self.column(name) {
+            Some(column) => TextColumn::Rows(Column::new(column)?),
+            None => TextColumn::Missing,
+        })
     }
 
     /// Return a column of 64-bit numbers, or of times as numbers.
@@ -137,8 +145,11 @@ impl Input {
 impl TextColumn {
     /// Return the text of a row; `None` if it is null.
     pub fn get(&self, row: usize) -> Option<&[u8]> {
-        let column = self.0.as_ref()?;
-        column.key(row).and_then(|value| column.bytes(value))
+        match self {
+            Self::Rows(column) => column.key(row).and_then(|value| column.bytes(value)),
+            Self::Constant(text) => Some(text),
+            Self::Missing => None,
+        }
     }
 }
 

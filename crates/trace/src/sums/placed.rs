@@ -33,11 +33,16 @@ pub fn by_bucket(placed: &[Placed<'_>], count: usize) -> Vec<usize> {
 pub fn placed(subjects: &TextColumn, rows: usize, count: usize) -> Vec<Placed<'_>> {
     let place = |row| {
         let text = subjects.get(row).map(valid);
-        let bucket = match &text {
-            Some(text) if count > 1 => crc32fast::hash(text.as_bytes()) as usize % count,
-            _ => 0,
-        };
+        let bucket = text.as_deref().map_or(0, |text| bucket_of(text, count));
         Placed { text, bucket }
     };
     (0..rows).map(place).collect()
+}
+
+/// Return the bucket of a subject.
+pub fn bucket_of(text: &str, count: usize) -> usize {
+    if count < 2 {
+        return 0;
+    }
+    crc32fast::hash(text.as_bytes()) as usize % count
 }

@@ -146,7 +146,7 @@ class Partial:
         taken, self._taken = self._taken, []
         for kind, _, table in taken:
             self._sum(kind, table)
-        return None if self._sums is None else take_numbered(self._sums)
+        return None if self._sums is None else numbered_tables(self._sums.take_numbered())
 
     def table(self, kind: str) -> pa.Table:
         """Return the rows of a kind that is not summed natively; those with equal keys added up."""
@@ -239,11 +239,11 @@ def _taken_of(sums: Any) -> tuple[list[Taken], list[str]]:
     return taken, planes
 
 
-def take_numbered(sums: Any) -> Numbered:
-    """Take the sums, with ``at`` in place of the subject, the distinct subjects and addresses."""
+def numbered_tables(taken: Iterable[Any]) -> Numbered:
+    """Return sums with ``at`` in place of the subject, the distinct subjects and addresses."""
     import pyarrow as pa
 
-    *made, subjects, addresses = map(pa.array, sums.take_numbered())
+    *made, subjects, addresses = map(pa.array, taken)
     publishes, deliveries = map(pa.Table.from_struct_array, made)
     subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
     return (

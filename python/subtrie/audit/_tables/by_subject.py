@@ -156,52 +156,27 @@ _ORDER: list[tuple[str, Any]] = [
 ]
 
 
-def most_published(
-    summed: pa.Table, subjects: Subjects, most: int, also: pa.Array | None = None
-) -> tuple[pa.Table, int]:
-    """Return the subjects with the most messages, and how many the next one has at most.
+def most_published(summed: pa.Table, subjects: Subjects) -> pa.Table:
+    """Return the subjects with the most messages.
 
     Args:
         summed: The number of each subject (``at``), ``published`` and ``bytes``; one row each.
         subjects: The subjects.
-        most: The number of subjects.
-        also: Subjects, with their accounts, that are returned beside these.
     """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def named(rows: pa.Table) -> pa.Table:
-        at = rows["at"].combine_chunks()
-        return pa.table({"subject": subjects.texts.take(at), "account": subjects.account.take(at),
-                         "published": rows["published"], "bytes": rows["bytes"]})  # fmt: skip
-
-    if summed.num_rows <= most:
-        return named(summed), 0
-    counts = summed["published"].to_numpy()
-    place = len(counts) - most
-    ordered = np.partition(counts, [place - 1, place])
-    found = named(summed.filter(pc.greater_equal(summed["published"], int(ordered[place]))))
-    if found.num_rows > most:  # subjects with as many messages as the last of them
-        found = found.take(pc.select_k_unstable(found, most, _ORDER))
-    if also is not None:
-        others = pc.is_in(_names(subjects.texts, subjects.account), value_set=_names_in(also))
-        more = named(summed.filter(others.take(summed["at"].combine_chunks())))
-        twice = pc.is_in(_names_in(more), value_set=_names_in(found))
-        found = pa.concat_tables([found, more.filter(pc.invert(twice))])
-    return found, int(ordered[place - 1])
-
-
-def _names(subjects: pa.Array, accounts: pa.Array) -> pa.Array:
-    """Return subjects with their accounts, each as one text."""
-    import pyarrow.compute as pc
-
-    account = pc.fill_null(accounts, "")
-    return pc.binary_join_element_wise(pc.fill_null(subjects, ""), account, " ")
-
-
-def _names_in(table: pa.Table) -> pa.Array:
-    return _names(*(table[name].combine_chunks() for name in _NAME))
+    if summed.num_rows > HOTTEST:
+        counts = summed["published"].to_numpy()
+        least = np.partition(counts, len(counts) - HOTTEST)[len(counts) - HOTTEST]
+        summed = summed.filter(pc.greater_equal(summed["published"], int(least)))
+    at = summed["at"].combine_chunks()
+    found = pa.table({"subject": subjects.texts.take(at), "account": subjects.account.take(at),
+                      "published": summed["published"], "bytes": summed["bytes"]})  # fmt: skip
+    if found.num_rows > HOTTEST:  # subjects with as many messages as the last of them
+        found = found.take(pc.select_k_unstable(found, HOTTEST, _ORDER))
+    return found
 
 
 def names_of_most(tables: Sequence[pa.Table], most: int) -> pa.Table:

@@ -15,7 +15,7 @@ from .._partial.kinds import add_up, stream_bytes
 from .._schema import TABLE_KEYS, arrow_schema
 from .answer_sums import answer_sums
 from .bucket import Bucket, Subjects
-from .by_subject import HOTTEST, explained, most_published, outside_rows, outside_tables
+from .by_subject import explained, most_published, outside_rows, outside_tables
 from .connections import links, logins, servers
 from .context import subscription_table
 from .coverage import coverage
@@ -145,7 +145,7 @@ def _hot_subjects(bucket: Bucket) -> Iterable[Rows]:
     if bucket.subjects is None:
         return ()
     published = bucket.by_subject.filter(pc.greater(bucket.by_subject["published"], 0))
-    hot, _ = most_published(published, bucket.subjects, HOTTEST)
+    hot = most_published(published, bucket.subjects)
     return (rows("hot_subjects", hot, TABLE_KEYS["hot_subjects"]),)
 
 
