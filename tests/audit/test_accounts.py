@@ -9,6 +9,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.audit import Questions, Run, audit
+from subtrie.report._findings import all_findings
 
 #: The account and the login of each connection.
 OF = {1: "ACME", 2: "ACME", 3: "GLOBEX", 4: "GLOBEX"}
@@ -155,6 +156,24 @@ def test_an_imported_message_is_a_flow_of_its_publisher(tmp_path) -> None:
             ("ACME", "u1", "orders.>", "u4", 3),
             ("GLOBEX", "u3", "orders.>", "u4", 1),
         ]
+
+
+def test_findings_about_one_name_in_two_accounts_are_two(tmp_path) -> None:
+    trace = AccountTrace()
+    for conn in (1, 3):
+        trace.subscribe(conn, f"p1.safe.443.*.orders_core._.POST.own{conn}", "1")
+        for subject in (PLANE.format("web_core"), "p2" + PLANE.format("web_core")[2:]):
+            login = f"{OF[conn]}/user:shop.core"
+            for rest in (f"<<- [PUB {subject} 2]", '<<- MSG_PAYLOAD: ["hi"]'):
+                Trace.write(trace, conn, rest, login=login)
+        Trace.write(trace, conn, f'Publish Violation - Subject "{subject}"', level="ERR",
+                    login=login)  # fmt: skip
+    with run_of(trace, tmp_path) as run:
+        found = [each for each in all_findings(run) if each.user == "shop.core"]
+    assert [each.count for each in found] == [2, 2]
+    assert len({each.message for each in found}) == 1
+    assert {each.key for each in found} == {("shop.core", "ACME"), ("shop.core", "GLOBEX")}
+    assert all("kinds of misuse" in each.message for each in found)
 
 
 def test_accounts_that_are_not_told_can_be_any(tmp_path) -> None:

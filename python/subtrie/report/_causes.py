@@ -36,22 +36,23 @@ _SUBSCRIPTIONS = 20_000
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding, and how many of its messages are also among those that the broker refused."""
+    """A finding, its account, and how many of its messages are also among the refused ones."""
 
     finding: Finding
     refused: int = 0
+    account: str | None = None
 
 
 def by_identity(found: Iterable[Judged]) -> list[Finding]:
-    """Return findings in which all misuse of one identity is one."""
+    """Return findings in which all misuse of one identity of an account is one."""
     single: list[Finding] = []
-    of_user: dict[str, list[Judged]] = {}
+    of_user: dict[tuple[str, str | None], list[Judged]] = {}
     for each in found:
         if each.finding.rule in _MISUSE and each.finding.user and each.finding.level != "note":
-            of_user.setdefault(each.finding.user, []).append(each)
+            of_user.setdefault((each.finding.user, each.account), []).append(each)
         else:
             single.append(each.finding)
-    for user, some in of_user.items():
+    for (user, _), some in of_user.items():
         kinds = dict.fromkeys(each.finding.rule for each in some)
         single += [each.finding for each in some] if len(kinds) < 2 else [_one(user, some, kinds)]
     return single
@@ -82,7 +83,7 @@ def _one(user: str, some: Sequence[Judged], kinds: Iterable[str]) -> Finding:
         rows=sum(each.rows or 0 for each in findings),
         first=min((each.first for each in findings if each.first), default=None),
         last=max((each.last for each in findings if each.last), default=None),
-        key=(worst.user,),
+        key=(worst.user,) if some[0].account is None else (worst.user, some[0].account),
     )
 
 

@@ -140,7 +140,7 @@ def _of_rule(
             key=tuple(map(key_text, values)),
         )
         refused = group.count - row["accepted"] if rule.table == "spoofed" else 0
-        yield Judged(finding, refused)
+        yield Judged(finding, refused, None if account in _UNNAMED else account)
 
 
 #: What helps if a subscriber was gone.
