@@ -4,23 +4,33 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use serde_json::json;
+use subtrie::raw::Index;
 
 use super::clock::{Spread, corrected, cost, nanoseconds};
 use super::files::{Workload, empty, insert};
 use super::{WHO, heap};
 
-/// Bytes for each subscription: by the index's own estimate, and by the growth of the heap.
+/// Bytes for each subscription, of single insertions and of a bulk load: by the index's own estimate, and
+/// by the growth of the heap.
 #[allow(clippy::cast_precision_loss)]
 pub fn memory(workload: &Workload) {
-    let (index, held) = heap::growth(|| workload.index());
     let each = |bytes: f64| (bytes / workload.size as f64 * 10.0).round() / 10.0;
-    println!(
-        "{}",
-        json!({
-            "who": WHO, "measure": "memory", "size": workload.size,
-            "own_bytes": each(index.stats().memory as f64), "heap_bytes": each(held as f64),
-        })
-    );
+    let print = |who: &str, (index, held): (Index, i64)| {
+        println!(
+            "{}",
+            json!({
+                "who": who, "measure": "memory", "size": workload.size,
+                "own_bytes": each(index.stats().memory as f64), "heap_bytes": each(held as f64),
+            })
+        );
+    };
+    print(WHO, heap::growth(|| workload.index()));
+    let loaded = || {
+        let mut index = empty();
+        index.insert_all(&workload.patterns(), |row| (row as u64, None, 0));
+        index
+    };
+    print(&format!("{WHO}, bulk load"), heap::growth(loaded));
 }
 
 /// Patterns inserted per second, from an empty index to all of them.

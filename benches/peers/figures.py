@@ -128,8 +128,10 @@ def _in_turns(rows: list[Row], least: Callable, most: Callable) -> None:
     for size, wanted in ((6_000, 4), (600_000, 5)):
         entries = _field(turn(CORE, size), "entries")
         most(f"entries that a lookup examines, {size:,}, uniform", entries, wanted, "entries")
-    own = find(rows, who=CORE, measure="memory", size=600_000)
-    most("core: memory per subscription, 600,000", _field(own, "own_bytes"), 160, "bytes")
+    for how, who in (("", CORE), (", bulk load", f"{CORE}, bulk load")):
+        own = find(rows, who=who, measure="memory", size=600_000)
+        what = f"core: memory per subscription, 600,000{how}"
+        most(what, _field(own, "own_bytes"), 160, "bytes")
     heap = find(rows, who=PYTHON, measure="turns memory", size=600_000)
     most(
         "growth of the process per subscription, 600,000, handles kept",

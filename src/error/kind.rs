@@ -5,7 +5,8 @@
 
 /// Defines an enum of reasons: the name, the code and the sentence of each.
 ///
-/// For the crates of this repository, each of which has its own reasons.
+/// For the crates of this repository, each of which has its own reasons. Hidden, because an exported macro
+/// is in the root of a crate and not in [`raw`](crate::raw), where what is outside of semantic versioning is.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! error_kinds {
