@@ -43,7 +43,9 @@ _ALL = 600.0
 
 #: Plugins of pytest that these tests do not need; to import them takes longer than most tests.
 _WITHOUT = tuple(
-    word for name in ("benchmark", "xdist", "hypothesispytest") for word in ("-p", f"no:{name}")
+    word
+    for name in ("benchmark", "xdist", "hypothesispytest", "randomly")
+    for word in ("-p", f"no:{name}")
 )
 
 #: How a test is recognised that starts a Python program, which coverage does not see.
