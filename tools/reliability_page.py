@@ -99,7 +99,7 @@ def _simulation(figures: dict[str, Any]) -> str:
     slowest = max(each["cpu_seconds"] for each in found)
     earlier = figures.get("found", {})
     again = [each for each in earlier.values() if each["seed"] is not None]
-    tapes = figures["tapes"]
+    tapes, broker = figures["tapes"], figures["broker"]
     return (
         f"{figures['seeds']:,} worlds, {len(figures['violations'])} of them broken; "
         f"{figures['cpu_seconds']:,.0f} s of CPU for {figures['virtual_seconds']:,} s in them; "
@@ -107,7 +107,8 @@ def _simulation(figures: dict[str, Any]) -> str:
         f"{slowest:g} s; of {len(earlier)} faults that worlds had found, {len(again)} found in the "
         f"code of before; {tapes['equal']} of {tapes['seeds']} tapes equal byte for byte when made "
         f"twice in one process and in another one; the rarest fault in a phase of a request "
-        f"({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds"
+        f"({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds; "
+        f"{broker['tapes']:,} tapes of the broker on a real one too, {broker['different']} different"
     )
 
 

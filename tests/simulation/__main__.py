@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from . import broker_tapes
 from .plan import FAULTS, PHASES, Plan, plan_of
 from .planted import FOUND, PLANS, PLANTED
 from .scheduler import Violation
@@ -173,6 +174,18 @@ def _parallel(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         return _added(pool.map(lambda at: _part(at, min(_PART, end - at), folder), starts))
 
 
+def _judged(tapes: int) -> dict[str, int]:
+    """Compare the simulated broker with a real nats-server."""
+    from connector.nats_server import NatsServer
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = NatsServer(Path(folder) / "nats").start()
+        try:
+            return broker_tapes.compare(server.port, tapes)
+        finally:
+            server.stop()
+
+
 def _summed_up(figures: dict[str, Any]) -> dict[str, Any]:
     """Return the figures with the rarest pair of fault and phase."""
     by = figures["faults_by_phase"]
@@ -230,6 +243,7 @@ def _run(options: argparse.Namespace) -> int:
         figures["planted"] = {name: find_planted(name, 1_000) for name in PLANTED}
         figures["found"] = {name: find_planted(name, 1_000) for name in FOUND}
         figures["tapes"] = repeats(100)
+        figures["broker"] = _judged(10_000)
         sys.path.insert(0, str(_ROOT / "tools"))
         import reliability_record
 
