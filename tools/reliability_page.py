@@ -108,7 +108,7 @@ def _simulation(figures: dict[str, Any]) -> str:
         f"code of before; {tapes['equal']} of {tapes['seeds']} tapes equal byte for byte when made "
         f"twice in one process and in another one; the rarest fault in a phase of a request "
         f"({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds; "
-        f"{broker['tapes']:,} tapes of the broker on a real one too, {broker['different']} different"
+        f"{broker['tapes']:,} tapes of the broker on a real one, {broker['different']} different"
     )
 
 
