@@ -91,7 +91,7 @@ class Connection:
         self._writing = False  # whether the loop is writing what it took from the outbox
         self._publisher: asyncio.AbstractEventLoop | None = None  # in whose turn there are messages
         self._ended = False
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._pinger: asyncio.TimerHandle | None = None
 
     # --- state
@@ -247,8 +247,8 @@ class Connection:
 
     def _start(self, work: Any) -> None:
         task = self.loop.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background[task] = None
+        task.add_done_callback(lambda task: self._background.pop(task, None))
 
     # --- subscriptions
 
