@@ -35,6 +35,7 @@ KEPT_ELSEWHERE = {
 #: Pages for maintainers that name everything, so that a search would find them first.
 LAST_IN_SEARCH = {
     "requirements.md",
+    "conformance.md",
     "finding-code.md",
     "changelog.md",
     "decisions.md",
