@@ -36,6 +36,7 @@ mod storage;
 mod subject_trie;
 mod subscription;
 mod update;
+mod view;
 mod words;
 
 pub use display::Stats;

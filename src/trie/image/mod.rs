@@ -17,12 +17,12 @@ pub use restore::ImageSubscription;
 use std::sync::Arc;
 
 use super::hash::{NodeKey, TokenHasher};
-use super::lookup_target::View;
 use super::node::Node;
 use super::pattern::packed_pattern::packed_len;
 use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::probe_table::{Entry, home, position};
 use super::storage::to_u32;
+use super::view::View;
 use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};

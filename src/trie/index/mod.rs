@@ -12,7 +12,7 @@ use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect, Form, check};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::hash::{NodeKey, TokenHasher};
-use crate::trie::lookup_target::View;
+use crate::trie::lookup::{Scratch, count, has_interest, match_into};
 use crate::trie::node::{Branch, Node};
 use crate::trie::pattern::packed_pattern::{list_ends, unpack};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
@@ -23,6 +23,7 @@ use crate::trie::storage::pattern_table::{PatternNumber, PatternTable};
 use crate::trie::storage::probe_table::Entry;
 use crate::trie::storage::slab::Slab;
 use crate::trie::storage::subscriptions::{SubscriptionRef, Subscriptions};
+use crate::trie::view::View;
 
 /// An index of patterns. A clone is independent, with the same ids and turns.
 ///
@@ -234,6 +235,44 @@ impl View for Index {
     #[inline]
     fn grammar(&self) -> (Dialect, Bounds) {
         (self.dialect, self.bounds)
+    }
+}
+
+impl Index {
+    /// Appends the subscriptions that match, in ascending id, to `found`.
+    ///
+    /// The subject is validated while it is tokenised. Cost: about four probes of the hash table;
+    /// nothing is allocated once `scratch` and `found` have grown.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
+    #[inline]
+    pub fn match_into(
+        &self,
+        subject: &str,
+        scratch: &mut Scratch,
+        found: &mut Vec<SubscriptionRef>,
+    ) -> Result<(), Error> {
+        match_into(self, subject.as_bytes(), scratch, found)
+    }
+
+    /// The number of matching subscriptions.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Index::match_into`].
+    pub fn count(&self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
+        count(self, subject, scratch)
+    }
+
+    /// Whether any subscription matches. Compares no pattern after the first that does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Index::match_into`].
+    pub fn has_interest(&self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
+        has_interest(self, subject, scratch)
     }
 }
 

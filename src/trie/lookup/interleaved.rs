@@ -11,9 +11,9 @@ use super::batch::BatchMatches;
 use super::walk::{Candidate, Walk};
 use super::{Scratch, Subject, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
-use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::{list_ends, matches};
 use crate::trie::prefetch::prefetch_pattern;
+use crate::trie::view::View;
 
 /// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
 /// cache. The record keeps the chosen width only (`batch` in `benches/records/peers-2026-11-21.json`).

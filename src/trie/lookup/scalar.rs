@@ -11,13 +11,13 @@ use crate::grammar::scan::Kernel;
 use crate::grammar::token_ends::NearTokens;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
-use crate::trie::lookup_target::View;
 use crate::trie::node::{
     Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
 };
 use crate::trie::pattern::packed_pattern::matches;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
+use crate::trie::view::View;
 
 /// Visits, and candidates, that have room. A lookup on the files of the benchmarks has about four;
 /// more would take longer to clear.

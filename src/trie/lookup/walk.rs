@@ -8,12 +8,12 @@ use super::Subject;
 use crate::grammar::scan::Kernel;
 use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
-use crate::trie::lookup_target::View;
 use crate::trie::node::{
     Branch, CODE_BITS, CODE_MASK, Kind, LENGTH_CODE, LeafEntry, Node, Prefilter,
 };
 use crate::trie::prefetch::prefetch;
 use crate::trie::storage::leaf::entries_in;
+use crate::trie::view::View;
 
 /// A key to be looked up for a subject.
 #[derive(Clone, Copy)]

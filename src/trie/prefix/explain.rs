@@ -13,8 +13,8 @@ use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
 use crate::trie::index::Index;
 use crate::trie::lookup::{Scratch, match_into};
-use crate::trie::lookup_target::View;
 use crate::trie::storage::subscriptions::SubscriptionRef;
+use crate::trie::view::View;
 
 /// The subscriptions that match a subject, or the nearest patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

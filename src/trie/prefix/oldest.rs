@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::prefixes::Prefixes;
-use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::list_ends;
 use crate::trie::storage::subscriptions::SubscriptionRef;
+use crate::trie::view::View;
 
 /// The oldest subscription of the pattern at a place in the order.
 fn first<V: View>(prefixes: &Prefixes<'_, V>, place: usize) -> SubscriptionRef {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::sorted_patterns::{first_token, rank};
 use crate::trie::address::BlockAddr;
-use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::text;
+use crate::trie::view::View;
 
 /// The patterns of an index or an image, by prefix.
 pub(in crate::trie) struct Prefixes<'a, V> {

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::RandomState;
 
 use crate::trie::address::BlockAddr;
-use crate::trie::lookup_target::View;
 use crate::trie::pattern::packed_pattern::text;
+use crate::trie::view::View;
 
 /// After this many changes, and as many as there are patterns, the next query sorts all patterns
 /// again instead of merging. Lower sorts small indexes more often, higher keeps a longer list of

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
 
+use super::retained_values::value_in;
 use super::shared_names::shared;
-use super::state::value_in;
 use super::subject_trie::SubjectTrie;
 use super::subscription::Subscription;
 use std::sync::atomic::Ordering;

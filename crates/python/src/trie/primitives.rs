@@ -4,11 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-
-use super::shared_state::Refused;
-
 pub use std::hint::spin_loop;
 pub use std::sync::atomic::{AtomicU64, AtomicUsize};
 pub use std::thread::yield_now;
@@ -33,18 +28,5 @@ impl Patience {
 
     pub fn lasts(&mut self) -> bool {
         self.0.elapsed() < PATIENCE
-    }
-}
-
-impl From<Refused> for PyErr {
-    #[cold]
-    fn from(refused: Refused) -> Self {
-        PyRuntimeError::new_err(match refused {
-            Refused::Poisoned => {
-                "a change of this index failed half-way, which is a bug of subtrie: clear() makes it \
-                 usable again, without subscriptions"
-            }
-            Refused::InUse => "the index is used while it is being changed",
-        })
     }
 }

@@ -14,10 +14,14 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::state::value_in;
-
 /// The group of batches that are not done: they may find any id.
 const RUNNING: u64 = u64::MAX;
+
+/// The value in the result of a lookup that finds one subscription.
+#[inline]
+pub fn value_in<'py>(py: Python<'py>, single: &Py<PyTuple>) -> Option<Bound<'py, PyAny>> {
+    single.bind(py).get_item(0).ok()
+}
 
 /// The groups of live results by next id, and the values removed meanwhile by id.
 #[derive(Default)]

@@ -5,12 +5,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::image::OpenedImage;
-use super::retained_values::RetainedValues;
+use super::retained_values::{RetainedValues, value_in};
 use super::shared_handles::SharedHandles;
+use super::shared_state::Refused;
 use super::subscription::Subscription;
 use subtrie::raw::{Groups, Index, LookupTarget, SubscriptionRef};
 
@@ -39,10 +41,17 @@ pub type Removed = (Py<PyTuple>, Option<Py<Subscription>>);
 /// Values without a queue, and those of each queue group with its name.
 type GroupValues = (Vec<Py<PyAny>>, Vec<(String, Vec<Py<PyAny>>)>);
 
-/// The value in the result of a lookup that finds one subscription.
-#[inline]
-pub fn value_in<'py>(py: Python<'py>, single: &Py<PyTuple>) -> Option<Bound<'py, PyAny>> {
-    single.bind(py).get_item(0).ok()
+impl From<Refused> for PyErr {
+    #[cold]
+    fn from(refused: Refused) -> Self {
+        PyRuntimeError::new_err(match refused {
+            Refused::Poisoned => {
+                "a change of this index failed half-way, which is a bug of subtrie: clear() makes it \
+                 usable again, without subscriptions"
+            }
+            Refused::InUse => "the index is used while it is being changed",
+        })
+    }
 }
 
 /// The index and, by slot, the objects.

@@ -9,10 +9,10 @@ use pyo3::types::PyTuple;
 
 use super::build::StateBuilder;
 use super::image::OpenedImage;
-use super::retained_values::RetainedValues;
+use super::retained_values::{RetainedValues, value_in};
 use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
-use super::state::{State, value_in};
+use super::state::State;
 use super::subscription::Subscription;
 use crate::args::text;
 use crate::errors::{ErrorClass, exception};
