@@ -1,4 +1,4 @@
-//! What a lookup reads: the data of an index in memory or of an image.
+//! The data that a lookup reads: an index in memory or an image.
 
 use std::sync::Arc;
 

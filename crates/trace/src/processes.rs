@@ -41,7 +41,8 @@ impl Processes {
             return false;
         }
         let ended = self.ended.iter().position(|each| each == process);
-        let stray = ended.is_some()
+        let stray = !starts
+            && ended.is_some()
             && position - self.since <= STRAY
             && self.strays.len() < REMEMBERED
             && !self.strays.contains(&self.latest);
@@ -89,8 +90,8 @@ mod tests {
 
     #[test]
     fn a_restart_does_not_alternate() {
-        for processes in ["", "aaaa", "aaabbbccc", "aabbAab"] {
-            let expected = processes.ends_with("Aab");
+        for processes in ["", "aaaa", "aaabbbccc", "aabbAaaaab"] {
+            let expected = processes.ends_with("Aaaaab");
             assert_eq!(alternate(processes), expected, "{processes}");
         }
         assert!(!alternate("aabbAaa"));

@@ -1,6 +1,5 @@
 """Answers from traffic: usage of rules, proposals, gaps, receivers at a time, and flows.
 
-Messages are summed to uses (``uses``), the uses of a bucket of subjects are classified
-(``described``) and summed again (``bucket``, ``sums``), in this process or by tasks of Spark
-(``executors``). What follows from these sums is decided by plain rules (``tables`` and the others).
+What follows from the sums of traffic is decided here by plain rules, a module an answer. The sums
+themselves are made in ``_partial`` and ``_tables``, here or by tasks of Spark.
 """
