@@ -51,6 +51,31 @@ def test_make_lint_looks():
     assert "\t$(PYTHON) tools/check_tree.py" in lines.splitlines()
 
 
+def test_the_map_of_the_code_and_of_the_tests_is_that_of_the_tree():
+    """The tables of CONTRIBUTING name each folder of packages, crates, modules and tests."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    layers = text.partition("\n## Layers\n")[2].partition("\n## ")[0]
+    tests = text.partition("\n## Where a test goes\n")[2].partition("\n## ")[0]
+    listed = subprocess.run(
+        ["git", "ls-files", "src", "crates", "python/subtrie", "tests"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    depth = {"src": 2, "crates": 2, "python": 3, "tests": 2}
+    folders = set()
+    for name in listed:
+        parts = name.split("/")
+        if len(parts) > depth[parts[0]]:
+            folders.add("/".join(parts[: depth[parts[0]]]))
+    of_tests = {name.removeprefix("tests/") for name in folders if name.startswith("tests/")}
+    of_code = {name for name in folders if not name.startswith("tests/")}
+    assert [name for name in sorted(of_code) if f"`{name}/`" not in layers] == []
+    assert [
+        n for n in sorted(of_tests) if f"`{n}/`" not in tests and f"`tests/{n}/" not in text
+    ] == []
+    named = {name.rstrip("/") for name in re.findall(r"`((?:src|crates|python)/[\w/]+/)`", layers)}
+    assert [name for name in sorted(named) if not (ROOT / name).is_dir()] == []
+
+
 def test_every_file_that_the_makefile_names_is_there():
     """`make quick` named files that had moved."""
     text = (ROOT / "Makefile").read_text()
