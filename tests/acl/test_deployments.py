@@ -115,6 +115,23 @@ def test_a_running_broker_and_its_saved_answers(tmp_path, configured):
     assert caught.value.reason == "snapshot-auth"
 
 
+def test_connections_of_a_broker_without_accounts_are_of_the_global_one(tmp_path):
+    """They come without an account, and were taken for an answer without auth=1."""
+    users = [{"user": "api", "password": "open"}]
+    config = f"authorization {json.dumps({'users': users})}\nhttp: '127.0.0.1:-1'\n"
+    with serving(tmp_path / "s", config) as url:
+        client = RawClient(url, user="api", **{"pass": "open"})
+        client.subscribe("orders.*", "1")
+        client.flush()
+        address = monitor(tmp_path / "s")
+        live = Deployment.load(address)
+        told = CliRunner().invoke(app, ["acl", "who", "orders.new", address])
+        client.close()
+    assert live.subscriptions == {"api": {("orders.*", None)}}
+    assert "connections come without accounts" not in told.output
+    assert "api" in told.output
+
+
 def test_what_a_store_holds_and_the_broker_ignores(tmp_path):
     accounts = json.loads(json.dumps(ACCOUNTS))
     accounts["SHOP"]["exports"][1]["service"] = "other.>"  # the import of stock.> has no export

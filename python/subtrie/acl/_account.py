@@ -10,6 +10,9 @@ from itertools import chain
 from .._core import engine
 from ._subject_transform import MAX_OUTCOMES, SubjectTransform
 
+#: The account of users without an account.
+GLOBAL = "$G"
+
 #: The subjects by which JetStream is managed.
 JETSTREAM_API = "$JS.API.>"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from .._core import engine
 from ._access import Access, AccessReview
-from ._account import Account, Import, pattern_of
+from ._account import GLOBAL, Account, Import, pattern_of
 from ._comparison import VERBS
 from ._consequence import Consequence
 from ._deployment import Deployment
@@ -82,7 +82,7 @@ class Consequences:
             case ("accounts" | "account claims", account, "mappings", *label):
                 yield from self._of_mappings(account, label)
             case ("mappings", *label):
-                yield from self._of_mappings("$G", label)
+                yield from self._of_mappings(GLOBAL, label)
             case ("no_auth_user",):
                 yield from self._of_anonymous()
             case ("system_account",):

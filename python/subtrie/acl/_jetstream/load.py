@@ -11,6 +11,7 @@ from typing import Any
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error, located
+from .._account import GLOBAL
 from .._load.deployments import is_address
 from .._load.files import read_text
 from .._load.snapshots import json_at
@@ -76,7 +77,7 @@ def load_streams(sources: Iterable[str | Path], account: str | None = None) -> S
         PermissionsError: another kind of JSON, cut short, or without the settings of streams.
         OSError: a file cannot be read, or a broker does not answer.
     """
-    reader = _StreamReader(account or "$G")
+    reader = _StreamReader(account or GLOBAL)
     for each in sources:
         reader.read(each)
     return reader.finished()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from .._account import GLOBAL
 from .config_parser import Node
 
 #: A certificate may be needed, or name the user.
@@ -42,7 +43,7 @@ def admission_of(values: Mapping[str, Node]) -> Admission:
         if key in authorization:
             fields = _fields(authorization[key])
             named = fields.get("account") or fields.get("acc")
-            callout = "$G" if named is None else str(named.value)
+            callout = GLOBAL if named is None else str(named.value)
     return Admission("tls" in values and not _is_on(values, "allow_non_tls"), certificates, callout)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import Mistakes, file_error
-from .._account import Account, Export, Import, Mapping, Target, add_implied, pattern_of
+from .._account import GLOBAL, Account, Export, Import, Mapping, Target, add_implied, pattern_of
 from .._subject_transform import SubjectTransform
 from .config_keys import FLAG, NUMBER, TEXT, keys_of, of_kind, texts
 from .config_parser import Node
@@ -27,8 +27,6 @@ _WHERE = {"account": "account", "subject": "subject"}
 _TARGET = {
     "dest": "target", "destination": "target", "weight": "weight", "cluster": "cluster",
 }  # fmt: skip
-#: The account of users without an account.
-GLOBAL = "$G"
 
 
 def accounts_of(values: dict[str, Node]) -> dict[str, Account]:

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..._core.file_errors import file_error
+from .._account import GLOBAL
 from .config_keys import texts
 from .config_parser import Node
 from .config_permissions import permissions_of
@@ -96,7 +97,7 @@ def _account(fields: dict[str, Node]) -> str:
     for key in ("account", "local"):
         if key in fields:
             return str(fields[key].value)
-    return "$G"
+    return GLOBAL
 
 
 def address_of(fields: dict[str, Node]) -> str:

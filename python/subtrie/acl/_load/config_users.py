@@ -8,6 +8,7 @@ from pathlib import Path
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import Mistakes, file_error
 from ..._nats.nkey import ACCOUNT_KEY, CURVE_KEY, USER_KEY, is_public_key
+from .._account import GLOBAL
 from .config_keys import (
     CONNECTIONS,
     FLAG,
@@ -55,9 +56,6 @@ _CALLOUT = {
     "issuer": "issuer", "account": "account", "acc": "account", "auth_users": "users",
     "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
 }  # fmt: skip
-
-#: The account of users without an account.
-_GLOBAL = "$G"
 
 
 @dataclasses.dataclass(slots=True)
@@ -125,7 +123,7 @@ def users_of_accounts(values: dict[str, Node]) -> list[tuple[str, str, LoadedPer
     """
     rows = []
     for each in [] if OPERATORS.intersection(values) else _users(values):
-        rows.append((each.label, each.account or _GLOBAL, each.permissions))
+        rows.append((each.label, each.account or GLOBAL, each.permissions))
         if each.name == OTHER_USERS:
             names = _account_names(values)
             rows += [(f"{name}/{OTHER_USERS}", name, each.permissions) for name in names]
@@ -160,7 +158,7 @@ def _users(values: dict[str, Node]) -> list[_ConfigUser]:
         if callout is not None and callout.decides_about(each):
             each.permissions.determined = False
             each.permissions.decided_by = _decider(callout)
-        elif callout is not None and (each.account or _GLOBAL) == callout.account:
+        elif callout is not None and (each.account or GLOBAL) == callout.account:
             each.permissions.deny_callout()
     for operator in OPERATORS.intersection(values):
         if "accounts" in values or users:
@@ -232,8 +230,8 @@ class _Callout:
 
     def decides_about(self, user: _ConfigUser) -> bool:
         """Return True if it decides about a user, whatever the configuration says."""
-        here = user.account or _GLOBAL
-        delegated = self.accounts is None or here == _GLOBAL or here in self.accounts
+        here = user.account or GLOBAL
+        delegated = self.accounts is None or here == GLOBAL or here in self.accounts
         return delegated and user.name not in self.exempt
 
 
@@ -280,7 +278,7 @@ def _callout(node: Node) -> _Callout:
     if not exempt:
         raise file_error("callout", "auth_callout", node.file, node.line)
     listed = [str(each.value) for each in found["accounts"].value] if "accounts" in found else []
-    account = str(found["account"].value) if "account" in found else _GLOBAL
+    account = str(found["account"].value) if "account" in found else GLOBAL
     return _Callout(account, exempt, frozenset(listed) if listed else None)
 
 
@@ -294,7 +292,7 @@ def _accounts(node: Node) -> list[_Listed]:
     if isinstance(node.value, list):
         names = [of_kind(each, TEXT, "accounts") for each in node.value]
         for each in node.value:
-            if each.value == _GLOBAL or names.count(each.value) > 1:
+            if each.value == GLOBAL or names.count(each.value) > 1:
                 raise file_error("account-name", each.value, each.file, each.line)
         return []
     if not isinstance(node.value, dict):
@@ -315,7 +313,7 @@ def _accounts(node: Node) -> list[_Listed]:
 def _account(name: str, node: Node) -> list[_Listed]:
     """The users of one account."""
     found = keys_of(node, _ACCOUNT, name)
-    if name == _GLOBAL:
+    if name == GLOBAL:
         raise file_error("account-name", name, node.file, node.line)
     if "nkey" in found:
         _public_key(found["nkey"], ACCOUNT_KEY, "nkey")

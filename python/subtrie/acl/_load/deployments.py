@@ -14,10 +14,10 @@ from ..._core.file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds, line_of
 from ..._nats.jwt import claims_of, is_revoked, kind_of_token
 from ..._nats.nkey import check_secret_file
-from .._account import Account, Import, add_implied
+from .._account import GLOBAL, Account, Import, add_implied
 from .account_jwt import account_in_jwt, issued_by_account
 from .admission import admission_of
-from .config_accounts import GLOBAL, accounts_of, system_of
+from .config_accounts import accounts_of, system_of
 from .config_keys import top_level
 from .config_links import cluster_of, links_of
 from .config_parser import Node, parse_file

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import file_error, located
-from .._account import Account, Activation, Export, Import, Mapping, Target
+from .._account import GLOBAL, Account, Activation, Export, Import, Mapping, Target
 from .account_jwt import account_of_claims, text_claim
 
 #: The largest answer of a broker that is read, in bytes.
@@ -23,6 +23,9 @@ MAX_ANSWER = 64 * 1024 * 1024
 MAX_ROWS = 100_000
 _TIMEOUT_SECONDS = 10.0
 _PAGE = 1_024
+
+#: Keys of a connection in an answer to a question with ``auth=1`` alone.
+_TOLD_WITH_AUTH = frozenset({"authorized_user", "jwt", "name_tag"})
 
 #: Who decides about a user of whom only connections are known.
 NOT_TOLD = "the broker, which does not tell permissions; give its configuration too"
@@ -177,11 +180,12 @@ def connections_in(document: dict[str, Any], path: Path) -> Iterator[dict[str, A
     and a queue or None.
     """
     for each in document.get("connections") or []:
-        if "account" not in each:
+        # nats-server leaves out the name of the global account, in an answer with auth=1 too.
+        if "account" not in each and not _TOLD_WITH_AUTH.intersection(each):
             raise file_error("snapshot-auth", "the connections", path)
         user = each.get("authorized_user") or f"client {each.get('cid')}"
         yield {
-            "account": text_claim(each, "account", path),
+            "account": text_claim({"account": GLOBAL, **each}, "account", path),
             "user": str(user),
             "jwt": each.get("jwt"),
             "subscriptions": set(_subscriptions(each, path)),
