@@ -12,7 +12,10 @@ from engines import ENGINES, use_engine
 from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
 
-__all__ = ["engine", "engine_in_use", "pytest_configure", "pytest_runtest_makereport", "trie"]
+__all__ = [
+    "engine", "engine_in_use", "pytest_collection_modifyitems", "pytest_configure",
+    "pytest_runtest_makereport", "trie",
+]  # fmt: skip
 
 # No clock gates a test: a property holds or not, and a busy machine changes neither.
 settings.register_profile("subtrie", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,6 +25,15 @@ settings.load_profile("subtrie")
 # interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move a test that counts what the others of its file did behind them, in any order."""
+    last = [item for item in items if item.get_closest_marker("after_the_others")]
+    for item in last:
+        items.remove(item)
+        of_file = [at for at, other in enumerate(items) if other.path == item.path]
+        items.insert(of_file[-1] + 1 if of_file else len(items), item)
 
 
 @pytest.fixture(params=list(ENGINES))

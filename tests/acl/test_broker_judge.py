@@ -323,6 +323,7 @@ def test_the_time_to_answer_ends(judged):
     admin.close()
 
 
+@pytest.mark.after_the_others
 def test_enough_questions_were_asked(judged, capsys):
     """At least 5,000 decisions of each broker, and 300 of each kind and answer."""
     # A67 to A70

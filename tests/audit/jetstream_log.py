@@ -147,6 +147,8 @@ async def _keys(conf: Client, reader: Client) -> None:
         seen += update is not None
     await bucket.get("limit.3")
     await bucket.delete("limit.4")
+    while await watcher.updates(timeout=60) is None:  # the deletion
+        pass
     await watcher.stop()
 
 

@@ -190,7 +190,7 @@ def test_undelivered_subjects_have_the_nearest_pattern(tables) -> None:
     ]
     assert tables["replies"] == [
         {"plane": "p1", "replier": "stock.example", "caller": "shop.example", "published": 1,
-         "delivered": 0, "undelivered": 1}
+         "delivered": 0, "undelivered": 1, "account": "$G"}
     ]  # fmt: skip
 
 
@@ -198,7 +198,9 @@ def test_malformed_subjects_and_other_traffic_are_separate(tables) -> None:
     (malformed,) = tables["malformed"]
     assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
     assert (malformed["count"], malformed["received"]) == (1, 0)
-    assert tables["other_traffic"] == [{"subject": "orders.new", "count": 1, "class": "other"}]
+    assert tables["other_traffic"] == [
+        {"subject": "orders.new", "count": 1, "class": "other", "account": "$G"}
+    ]
 
 
 @pytest.mark.requirement("P-07")

@@ -232,7 +232,8 @@ async def test_an_ack_timeout_says_what_to_look_at(make):
             await web.request("GET", "https://missing.example/")
         assert f"on the plane {web.plane}?" in caught.value.hint
         alone = web._transport.nats is None
-        assert ("There is no broker" in caught.value.hint) == alone
+        assert ("there is no broker" in str(caught.value)) == alone
+        assert ("Set MICROBUS_NATS" in caught.value.hint) == alone
 
 
 def test_the_errors_of_the_broker_are_told_apart():

@@ -24,7 +24,7 @@ from .truth import Truth
 from .world import HOME, OTHER, draw_world, give_rules
 
 #: The version of the files that ``write_traffic`` writes.
-TRAFFIC_FORMAT = 1
+TRAFFIC_FORMAT = 2
 _START = 1_795_248_000 * SECOND  # 2026-11-21 08:00:00 UTC
 
 

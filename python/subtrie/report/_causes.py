@@ -52,6 +52,11 @@ def by_identity(found: Iterable[Judged]) -> list[Finding]:
             of_user.setdefault((each.finding.user, each.account), []).append(each)
         else:
             single.append(each.finding)
+    for user, account in [key for key in of_user if key[1] is None]:
+        # A capture tells the account of messages, and none for CONNECT.
+        told = [key for key in of_user if key[0] == user and key[1] is not None]
+        if len(told) == 1:
+            of_user[told[0]] += of_user.pop((user, account))
     for (user, _), some in of_user.items():
         kinds = dict.fromkeys(each.finding.rule for each in some)
         single += [each.finding for each in some] if len(kinds) < 2 else [_one(user, some, kinds)]
