@@ -5,6 +5,7 @@ With ``--check`` nothing is written, and a table that differs from the records i
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,26 @@ def _chaos(figures: dict[str, Any]) -> str:
     )
 
 
+def _interval(killed: int, judged: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share, by Wilson's score."""
+    z = 1.96
+    share, of = killed / judged, 1 + z * z / judged
+    middle = (share + z * z / (2 * judged)) / of
+    half = z * math.sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged)) / of
+    return middle - half, middle + half
+
+
 def _mutants(figures: dict[str, Any]) -> str:
     survivors = figures["survivors"]
     since = sum(each["argument"].startswith("killed") for each in survivors)
     argued = sum(bool(each["argument"]) for each in survivors) - since
     judged = figures["killed"] + len(survivors)
     later = figures.get("later")
+    low, high = _interval(figures["killed"], judged)
     return (
-        f"{figures['killed']} of {judged} killed ({figures['drawn']} drawn of "
-        f"{figures['possible']:,}, {figures['not run']} not run); of {len(survivors)} survivors "
+        f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}; "
+        f"{figures['drawn']} drawn of {figures['possible']:,}, {figures['not run']} not run); "
+        f"of {len(survivors)} survivors "
         f"{since} are killed by tests added since, {argued} are argued; "
         f"{figures['minutes']:g} minutes"
         + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
