@@ -124,6 +124,15 @@ def _simulation(figures: dict[str, Any]) -> str:
     )
 
 
+def _worldcost(figures: dict[str, Any]) -> str:
+    cost = figures["microseconds of CPU a request"]
+    share, noise = (figures["share, of the least"][name] for name in ("as it is", "again"))
+    return (
+        f"a request in process needs {cost['as it is']:g} µs of CPU, {share:g} of what it needs "
+        f"without the interface to clocks, locks and randomness; an equal copy: {noise:g}"
+    )
+
+
 def _rebuild(figures: dict[str, Any]) -> str:
     return (
         f"{len(figures['sha256'])} archives, {len(figures['different'])} of them different; "
@@ -133,7 +142,8 @@ def _rebuild(figures: dict[str, Any]) -> str:
 
 _SHOWN = {"attacks": _attacks,
           "chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
-          "breaks": _breaks, "rebuild": _rebuild, "simulation": _simulation}  # fmt: skip
+          "breaks": _breaks, "rebuild": _rebuild, "simulation": _simulation,
+          "worldcost": _worldcost}  # fmt: skip
 
 
 def _shown(record: dict[str, Any]) -> str:
