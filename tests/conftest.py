@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
+from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.remove(item)
         of_file = [at for at, other in enumerate(items) if other.path == item.path]
         items.insert(of_file[-1] + 1 if of_file else len(items), item)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_tracing_afterwards() -> Iterator[None]:
+    """Tests and pages of one file may set a tracer provider, which is one of the process."""
+    yield
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    if trace is not None:
+        trace._TRACER_PROVIDER = None
+        trace._TRACER_PROVIDER_SET_ONCE._done = False
 
 
 @pytest.fixture(params=list(ENGINES))

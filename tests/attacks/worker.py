@@ -54,15 +54,15 @@ def run(name: str, first: int, count: int, seconds: float, folder: Path) -> None
             break
         dice = dice_of(name, seed)
         print(json.dumps({"seed": seed}), flush=True)  # so that a death has its seed
+        _limit_time(kind.seconds)
         found = _read(kind, dice, folder)
+        signal.alarm(0)
         print(json.dumps({"seed": seed, **found}), flush=True)
 
 
 def _read(kind: Kind, dice: random.Random, folder: Path) -> dict[str, Any]:
     """Return the outcome of one variation, its CPU time and the memory that it added."""
     write_files(folder, kind.make(dice))
-    limits = resource.getrlimit(resource.RLIMIT_CPU)
-    _limit_time(kind.seconds)
     before, memory = time.process_time(), _memory()
     fault = ""
     try:
@@ -72,8 +72,6 @@ def _read(kind: Kind, dice: random.Random, folder: Path) -> dict[str, Any]:
         if isinstance(error, KeyboardInterrupt):
             raise
     used, added = time.process_time() - before, _peak() - memory
-    signal.alarm(0)
-    resource.setrlimit(resource.RLIMIT_CPU, limits)  # this process may go on with something else
     if used > kind.seconds:
         outcome, fault = "fault", fault or f"{used:.1f} s of CPU, more than {kind.seconds:g}"
     elif added > kind.mebibytes * _MIB:
