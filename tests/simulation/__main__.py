@@ -31,20 +31,23 @@ _PART = 1_000  # seeds of one process
 
 
 @contextlib.contextmanager
-def _one_processor() -> Iterator[None]:
-    """Stay on one processor: of the threads of a world one runs, and goes on where its data is."""
+def _one_processor(number: int = 0) -> Iterator[None]:
+    """Stay on one processor: of the threads of a world one runs, and goes on where its data is.
+
+    Args:
+        number: Which of them: parts that run at a time are given other ones.
+    """
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     may = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {sorted(may)[os.getpid() % len(may)]})
+    os.sched_setaffinity(0, {sorted(may)[number % len(may)]})
     try:
         yield
     finally:
         os.sched_setaffinity(0, may)
 
 
-@_one_processor()
 def run_worlds(first: int, count: int) -> dict[str, Any]:
     """Return the figures of some worlds.
 
@@ -57,16 +60,17 @@ def run_worlds(first: int, count: int) -> dict[str, Any]:
     seen: Counter[str] = Counter()
     violations: dict[str, str] = {}
     steps, virtual = 0, 0.0
-    for seed in range(first, first + count):
-        world = World(seed)
-        try:
-            world.run()
-        except Violation as violation:
-            violations[str(seed)] = str(violation)
-        outcomes.update({f"{kind}: {how}": n for (kind, how), n in world.outcomes.items()})
-        seen.update({f"{fault}, {phase}": 1 for fault, phase in world.seen})
-        steps += world.scheduler.steps
-        virtual += world.scheduler.now - 1_000
+    with _one_processor(first // _PART):
+        for seed in range(first, first + count):
+            world = World(seed)
+            try:
+                world.run()
+            except Violation as violation:
+                violations[str(seed)] = str(violation)
+            outcomes.update({f"{kind}: {how}": n for (kind, how), n in world.outcomes.items()})
+            seen.update({f"{fault}, {phase}": 1 for fault, phase in world.seen})
+            steps += world.scheduler.steps
+            virtual += world.scheduler.now - 1_000
     return {
         "seeds": count, "cpu_seconds": round(time.process_time() - began, 1), "points": steps,
         "virtual_seconds": round(virtual), "violations": violations,
