@@ -12,6 +12,8 @@ SECONDS ?= 4
 LOAD ?= 60
 # Test processes: each starts a Spark session of its own (about 2 GB), so not one a core.
 JOBS ?= 2
+# The seed of the order of files and tests, so that two people run one order; empty: a new one.
+ORDER ?= 1648311159
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
@@ -32,7 +34,8 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
 	@$(call CARGO_TEST)
-	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+	    $(if $(ORDER),--randomly-seed=$(ORDER))
 
 # The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
 # a change is most likely to break, in under a minute.
