@@ -395,7 +395,7 @@ class _Traffic:
         while not self.done:
             try:
                 messages = await bound.fetch(20, timeout=1)
-            except Error:
+            except (Error, TimeoutError):
                 continue
             for message in messages:
                 self.truth.take(message, mine)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import threading
 
 import pytest
@@ -48,9 +50,17 @@ def at_once(monkeypatch):
     monkeypatch.setattr(loop_reading, "SOON", 3600.0)
 
 
-def hearing(heard):
-    """Return a receiver that notes the thread and the payload."""
-    return lambda subject, data: heard.append((threading.get_ident(), data))
+@contextlib.asynccontextmanager
+async def listening(url):
+    """Connect and subscribe; yield the connection, and what it hears: thread and payload."""
+    async with connected(url) as connection:
+        heard = []
+
+        def hear(subject, data):
+            heard.append((threading.get_ident(), data))
+
+        await connection.subscribe(["t.*"], None, hear)
+        yield connection, heard
 
 
 async def test_messages_one_at_a_time_are_read_by_the_loop_of_the_services(
@@ -59,9 +69,7 @@ async def test_messages_one_at_a_time_are_read_by_the_loop_of_the_services(
     monkeypatch,
 ):
     monkeypatch.setattr("subtrie.connector._broker.session.WATCH", 0.5)
-    async with connected(make_server().url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(make_server().url) as (connection, heard):
         number = await until_the_loop_reads(connection, heard)
         await echoed(connection, heard, number)
         assert threading.get_ident() in {thread for thread, _ in heard}
@@ -70,9 +78,7 @@ async def test_messages_one_at_a_time_are_read_by_the_loop_of_the_services(
 
 
 async def test_the_thread_reads_again_while_the_loop_is_blocked(make_server, at_once):  # noqa: F811
-    async with connected(make_server().url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(make_server().url) as (connection, heard):
         number = await until_the_loop_reads(connection, heard)
         connection.publish("t.x", b"last", pytest.fail)
         connection._wake()  # the message is sent, though this turn does not end
@@ -132,9 +138,7 @@ async def test_many_messages_of_one_read_are_read_by_the_thread_again(
     monkeypatch,
 ):
     monkeypatch.setattr("subtrie.connector._broker.session.WATCH", 3600.0)
-    async with connected(make_server().url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(make_server().url) as (connection, heard):
         number = await until_the_loop_reads(connection, heard)
         for each in range(100):
             connection.publish("t.x", b"%d" % (number + each), pytest.fail)
@@ -146,9 +150,7 @@ async def test_many_messages_of_one_read_are_read_by_the_thread_again(
 
 async def test_a_large_message_is_read_by_the_thread_again(make_server, at_once, monkeypatch):  # noqa: F811
     monkeypatch.setattr("subtrie.connector._broker.session.WATCH", 3600.0)
-    async with connected(make_server().url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(make_server().url) as (connection, heard):
         await until_the_loop_reads(connection, heard)
         reading, body = read_by(connection), bytes(100_000)
         connection.publish("t.x", body, pytest.fail)
@@ -163,9 +165,7 @@ async def test_a_connection_that_ends_while_the_loop_reads_comes_back(
 ):
     monkeypatch.setattr("subtrie.connector._broker.session.WATCH", 3600.0)
     server = make_server()
-    async with connected(server.url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(server.url) as (connection, heard):
         number = await until_the_loop_reads(connection, heard)
         ended = connection._session
         server.stop()
@@ -179,9 +179,7 @@ async def test_a_connection_that_ends_while_the_loop_reads_comes_back(
 
 async def test_services_of_two_loops_leave_the_reading_to_the_thread(make_server, at_once):  # noqa: F811
     server = make_server()
-    async with connected(server.url) as connection:
-        heard = []
-        await connection.subscribe(["t.*"], None, hearing(heard))
+    async with listening(server.url) as (connection, heard):
 
         async def other():
             async with connected(server.url) as same:
@@ -214,6 +212,20 @@ def test_a_closed_loop_does_not_read():
     assert reading._socket.closed
     assert later.end(wait=True)
     assert later._socket.closed
+
+
+async def test_a_reading_that_ends_before_the_loop_begins_it_closes_its_socket_once():
+    """Its socket was closed first, and then taken from the loop, which logged an error."""
+    loop, failed = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: failed.append(context))
+    read, written = socket.socketpair()
+    with written:
+        reading = LoopReading(loop, read, lambda _: (True, []), lambda: None)
+        assert reading.begin()
+        assert reading.end(wait=True)
+        await until(lambda: read.fileno() == -1)
+        await asyncio.sleep(0)
+    assert failed == []
 
 
 async def test_a_loop_that_cannot_watch_sockets_leaves_the_reading_to_the_thread(monkeypatch):

@@ -92,8 +92,7 @@ class LoopReading:
 
     def _begin(self) -> None:
         if self._ended:
-            self._socket.close()
-            return
+            return  # closed by what ended it
         try:
             self._loop.add_reader(self._socket, self._on_readable)
         except NotImplementedError:  # the thread goes on when it sees that nothing is read
