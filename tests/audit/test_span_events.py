@@ -40,8 +40,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
         asyncio.run(calls(broker.url))
     finally:
         broker.stop()
-        trace._TRACER_PROVIDER = None
-        trace._TRACER_PROVIDER_SET_ONCE._done = False
     return path, exporter.get_finished_spans()
 
 

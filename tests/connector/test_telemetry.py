@@ -27,9 +27,7 @@ def spans():
         trace.set_tracer_provider(provider)
     processor = SimpleSpanProcessor(exporter)
     provider.add_span_processor(processor)
-    yield exporter
-    trace._TRACER_PROVIDER = None
-    trace._TRACER_PROVIDER_SET_ONCE._done = False
+    return exporter
 
 
 async def _story(make):

@@ -28,6 +28,17 @@ def mypy(tmp_path: Path, program: str) -> str:
     return done.stdout
 
 
+def revealed(report: str) -> list[str]:
+    """Return the types that mypy was asked for, each with a quote at its end."""
+    lines = report.splitlines()
+    return [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line]
+
+
+def wrong_lines(report: str) -> list[str]:
+    """Return the numbers of the lines with an error."""
+    return [line.split(":")[1] for line in report.splitlines() if ": error:" in line]
+
+
 def test_the_values_of_an_index_have_the_type_of_its_parameter(tmp_path):
     report = mypy(
         tmp_path,
@@ -40,15 +51,13 @@ def test_the_values_of_an_index_have_the_type_of_its_parameter(tmp_path):
         "reveal_type(SubjectTrie().match('a.b'))\n"
         "Dispatcher[int]().dispatch('a.b', 'text')\n",
     )
-    lines = report.splitlines()
-    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+    assert revealed(report) == [
         'tuple[int, ...]"',
         'tuple[int, ...]"',
         'tuple[int, ...]"',
         'tuple[Any, ...]"',
     ]
-    errors = [line for line in lines if ": error:" in line]
-    assert [line.split(":")[1] for line in errors] == ["3", "8"], report
+    assert wrong_lines(report) == ["3", "8"], report
 
 
 def test_an_unknown_dialect_is_a_type_error(tmp_path):
@@ -61,8 +70,7 @@ def test_an_unknown_dialect_is_a_type_error(tmp_path):
         "Pattern('a', dialect='lax')\n"
         "Subject('a', dialect='lax')\n",
     )
-    errors = [line for line in report.splitlines() if ": error:" in line]
-    assert [line.split(":")[1] for line in errors] == ["3", "4", "5", "6"], report
+    assert wrong_lines(report) == ["3", "4", "5", "6"], report
 
 
 def test_functions_of_microbus_are_typed(tmp_path):
@@ -105,14 +113,12 @@ def test_calls_and_events_are_typed(tmp_path):
         "    await order(7, Order('tea'))\n"
         "    await web.trigger(placed, 7)\n",
     )
-    lines = report.splitlines()
-    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+    assert revealed(report) == [
         'dict[str, int]"',
         'dict[str, int]"',
         'subtrie.connector._connector.Connector"',
     ], report
-    errors = [line for line in lines if ": error:" in line]
-    assert sorted({line.split(":")[1] for line in errors}) == ["17", "18", "19"], report
+    assert sorted(set(wrong_lines(report))) == ["17", "18", "19"], report
 
 
 def installed_by_make_test() -> set[str]:
@@ -153,13 +159,11 @@ def test_a_configuration_value_has_the_type_that_its_text_is_parsed_to(tmp_path)
         "reveal_type(service.config('b', default=2, parse=int))\n"
         "service.config('c', default=2)\n",
     )
-    lines = report.splitlines()
-    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+    assert revealed(report) == [
         'subtrie.connector._config.Config[str]"',
         'subtrie.connector._config.Config[int]"',
     ]
-    errors = [line for line in lines if ": error:" in line]
-    assert [line.split(":")[1] for line in errors] == ["5"], report
+    assert wrong_lines(report) == ["5"], report
 
 
 def test_the_program_of_the_page_about_nats_py_is_clean(tmp_path):

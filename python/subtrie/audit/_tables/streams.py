@@ -35,6 +35,8 @@ OTHER_ACCOUNTS = "other accounts"
 #: The publisher of a message that a client received and no log tells: a program of another account
 #: or server, or a stream that publishes again what it stores.
 NOT_IN_THE_LOG = "not in the log"
+#: How the subjects of replies begin that the server makes for requests of other accounts.
+_IMPORTED_REPLY = "_R_."
 #: The mark of a request from another account, in place of a consumer.
 IMPORTED = "_R_"
 #: The subjects whose folded texts are kept.
@@ -123,15 +125,15 @@ def of_stream(stream: str, consumer: str | None = None) -> Receiver:
 @lru_cache(_FOLDED)
 def folded(subject: str) -> str:
     """Return a subject with a wildcard in place of each token that varies."""
-    if subject.startswith("_R_."):  # made for one request
-        return "_R_.>"
+    if subject.startswith(_IMPORTED_REPLY):  # made for one request
+        return f"{_IMPORTED_REPLY}>"
     use = jetstream_use(subject) if subject.startswith("$") else None
     return fold(subject) if use is None else fold(use.folded())
 
 
 def owner_of(subject: str) -> Receiver | None:
     """Return the receiver of a subject of the server's own; None for one of clients."""
-    if subject.startswith("_R_."):
+    if subject.startswith(_IMPORTED_REPLY):
         return Receiver(OTHER_ACCOUNTS)
     if not subject.startswith("$"):
         return None
@@ -183,6 +185,7 @@ class Receivers:
     def __init__(self, known: KnownStreams, index: PatternIndex | None) -> None:
         self._known, self._index = known, index
         self._of_pattern: dict[str, list[StoredPattern]] = {}
+        self._captured = {each.stream for each in known.patterns}
         for each in known.patterns:
             self._of_pattern.setdefault(each.pattern, []).append(each)
 
@@ -210,9 +213,8 @@ class Receivers:
 
         Those whose patterns are known would have matched.
         """
-        known = {each.stream for each in self._known.patterns}
         told = self._known.acknowledged.get((server, conn), ())
-        streams = [stream for stream in told if stream not in known]
+        streams = [stream for stream in told if stream not in self._captured]
         return of_stream(" or ".join(streams)) if streams else None
 
 
