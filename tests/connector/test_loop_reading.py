@@ -52,7 +52,7 @@ def at_once(monkeypatch):
 
 @contextlib.asynccontextmanager
 async def listening(url):
-    """Connect and subscribe; yield the connection, and what it hears: thread and payload."""
+    """Connect and subscribe; yield the connection, and what it receives: thread and payload."""
     async with connected(url) as connection:
         heard = []
 
