@@ -29,7 +29,7 @@ from . import _system
 from ._claims import Claims, flattened
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope
-from ._errors import HTTPError
+from ._errors import AckTimeout, HTTPError
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -205,7 +205,7 @@ class ActorVerifier:
 
     async def _replace_keys(self, issuer: str) -> None:
         try:
-            source, value = await self._fetch(f"https://{issuer}:{CONTROL}/jwks", _FETCH_LIMIT)
+            source, value = await self._asked(f"https://{issuer}:{CONTROL}/jwks")
             if source != issuer:
                 text = "%s: keys of %s came from %s and are not used"
                 logger.warning(text, self._host, issuer, source)
@@ -215,6 +215,13 @@ class ActorVerifier:
             logger.warning("%s: the keys of %s cannot be read: %s", self._host, issuer, error)
         finally:
             self._fetching.pop(issuer, None)
+
+    async def _asked(self, url: str) -> tuple[str, Any]:
+        try:
+            return await self._fetch(url, _FETCH_LIMIT)
+        except AckTimeout:
+            # One late acknowledgement would refuse every token for a second: asked once more.
+            return await self._fetch(url, _FETCH_LIMIT)
 
     def close(self) -> None:
         """Stop requesting keys."""
