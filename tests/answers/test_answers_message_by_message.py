@@ -131,6 +131,7 @@ def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
         return str(row["identity"] or row["conn"])
 
     groups: dict[tuple[str, str, str | None], list[int | None]] = defaultdict(list)
+    programs = {who(row): {name: row[name] for name in ("user", "client")} for row in accepted}
     for asked in accepted:
         if asked["reply"] is None:
             continue
@@ -151,6 +152,7 @@ def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
             "p99": three_digits(rank(known, 0.99)) if known else None,
             "unanswered": len(times) - len(known), "errors": None,
             "account": case.tables["subscriptions"][0]["account"],
+            **programs[requester],
         })  # fmt: skip
     assert expected
 

@@ -96,11 +96,13 @@ def test_the_first_answer_of_each_responder_counts() -> None:
     ]
     table = pa.table({n: [row[at] for row in rows] for at, n in enumerate(names)})
     sums = Sums()
-    microbus_sums(sums, table.append_column("account", pa.nulls(len(rows), pa.string())))
+    for name in ("account", "user", "client"):
+        table = table.append_column(name, pa.nulls(len(rows), pa.string()))
+    microbus_sums(sums, table)
     assert dict(sums["latency"]) == {
-        ("microbus", "a.b", request, "c.d", None): ({50: 1}, 1),
-        ("microbus", "a.b", request, "e.f", None): ({0: 1}, 1),
-        ("microbus", "a.b", request, None, None): ({None: 1}, 0),
+        ("microbus", "a.b", request, "c.d", None, None, None): ({50: 1}, 1),
+        ("microbus", "a.b", request, "e.f", None, None, None): ({0: 1}, 1),
+        ("microbus", "a.b", request, None, None, None, None): ({None: 1}, 0),
     }
 
 

@@ -98,6 +98,7 @@ class World:
                 "p50": rank(times, 50), "p99": rank(times, 99),
                 "unanswered": 0 if responder else self.unanswered[requester, subject],
                 "errors": self.errors[requester, subject, responder], "account": None,
+                "user": None, "client": requester,
             }  # fmt: skip
 
     def write(self, path: Path) -> None:

@@ -256,6 +256,7 @@ class Tables:
                 "identity": identity(*s.identity),
                 "pattern": s.pattern,
                 "queue": s.queue,
+                **dict(proof(s.account, *s.identity)),
                 "account": s.account,
             }
 
@@ -321,9 +322,13 @@ class Tables:
         for (who, account), planes in found.items():
             home = min(planes, key=lambda plane: (-len(planes[plane]), plane))
             for plane in planes.keys() - {home}:
-                yield {"identity": who, "plane": plane, "home_plane": home, "account": account,
-                       "count": len(planes[plane]),
-                       **_span(m.time for m in planes[plane])}  # fmt: skip
+                programs: dict[tuple[Any, ...], list[Message]] = defaultdict(list)
+                for message in planes[plane]:
+                    programs[proof(account, message.user, message.name)].append(message)
+                for proven, some in programs.items():
+                    yield {"identity": who, "plane": plane, "home_plane": home,
+                           **dict(proven), "account": account, "count": len(some),
+                           **_span(m.time for m in some)}  # fmt: skip
 
     def unparseable(self) -> Iterator[Row]:
         for each in self.logs:

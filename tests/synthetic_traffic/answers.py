@@ -51,6 +51,8 @@ class AnswerTruth:
         self.sent: dict[tuple[str, str], Sent] = {}
         self.heard: dict[tuple[str, str, str, str | None], int] = defaultdict(int)
         self.refused: list[tuple[str, str, str | None, int]] = []
+        #: User and client of each; in these worlds a name is that of one program.
+        self.program: dict[str, tuple[str | None, str | None]] = {}
 
     def publish(
         self, conn: Connection, subject: Subject, size: int, at: int, accepted: bool, *,
@@ -83,7 +85,9 @@ class AnswerTruth:
         self.refused.append((self._who(conn), pattern, queue, at))
 
     def _who(self, conn: Connection) -> str:
-        return conn.host or conn.user or conn.name or f"{self.truth.pid}/client:{conn.cid}"
+        who = conn.host or conn.user or conn.name or f"{self.truth.pid}/client:{conn.cid}"
+        assert self.program.setdefault(who, (conn.user, conn.name)) == (conn.user, conn.name)
+        return who
 
     # The tables
 
@@ -286,6 +290,12 @@ class AnswerTruth:
                 return rule
         return None
 
+    def _programs(self, publisher: str, subscriber: str | None) -> dict[str, str | None]:
+        names = ("user", "client", "subscriber_user", "subscriber_client")
+        none = (None, None)
+        both = (*self.program[publisher], *self.program.get(subscriber or "", none))
+        return dict(zip(names, both, strict=True))
+
     def _flows(self, routes: dict[str, str | None]) -> Iterator[dict[str, Any]]:
         publishers: dict[str, list[tuple[str, Sent]]] = defaultdict(list)
         for (who, text), row in self.sent.items():
@@ -333,6 +343,7 @@ class AnswerTruth:
             delivered, published, undelivered, size, first, last = zip(*items, strict=True)
             yield {
                 "publisher": publisher, "pattern": folded, "subscriber": hearer, "queue": group,
+                **self._programs(publisher, hearer),
                 "published": sum(published), "delivered": sum(delivered),
                 "undelivered": sum(undelivered), "bytes": sum(size),
                 "first": iso(min(first)), "last": iso(max(last)),

@@ -74,7 +74,9 @@ class Truth:
         self._slow: dict[tuple[str, Proof], list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
         self._spoofed: dict[tuple[str, str, str, Proof], list[int]] = {}
-        self._planes: dict[str, dict[str, list[int]]] = defaultdict(dict)
+        self._planes: dict[str, dict[str, dict[Proof, list[int]]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
         self._lines: Counter[tuple[str, str | None]] = Counter()  # delivered, by pattern and queue
 
     # Subjects
@@ -157,7 +159,8 @@ class Truth:
             if not forwarded:
                 _extend(counts.undelivered_span, written.time)
         if subject.plane is not None and conn.host is not None:
-            row = self._planes[conn.host].setdefault(subject.plane, [0, written.time, written.time])
+            programs = self._planes[conn.host][subject.plane]
+            row = programs.setdefault(conn.proof, [0, written.time, written.time])
             row[0] += 1
             row[1:] = min(row[1], written.time), max(row[2], written.time)
 
@@ -335,6 +338,7 @@ class Truth:
                 "identity": each.conn.host or each.conn.user or each.conn.name,
                 "pattern": each.pattern,
                 "queue": each.queue,
+                **dict(each.conn.proof),
             }
 
     def _coverage(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
@@ -375,15 +379,17 @@ class Truth:
 
     def _cross_plane(self) -> Iterator[dict[str, Any]]:
         for identity, planes in self._planes.items():
-            home = min(planes, key=lambda plane: (-planes[plane][0], plane))
-            for plane, (count, first, last) in planes.items():
-                if plane != home:
+            counts = {plane: sum(row[0] for row in some.values()) for plane, some in planes.items()}
+            home = min(planes, key=lambda plane: (-counts[plane], plane))
+            for plane in planes.keys() - {home}:
+                for proof, (count, first, last) in planes[plane].items():
                     yield {
                         "identity": identity,
                         "plane": plane,
                         "home_plane": home,
                         "count": count,
                         **_span([[first, last]]),
+                        **dict(proof),
                     }
 
 

@@ -85,7 +85,8 @@ _SHORT = {
     "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "requester": "from", "responder": "by",
     "server": "log", "service": "who", "source": "from", "sources": "from",
-    "subject": "name", "subscriber": "to", "subscribers": "subs",
+    "subject": "name", "subscriber": "to", "subscriber_client": "to app",
+    "subscriber_user": "to user", "subscribers": "subs",
     "subscription_inactive": "gone", "traffic": "sent", "unanswered": "open",
     "undelivered": "lost", "window": "since", "witness": "such", "witnesses": "such",
 }  # fmt: skip
@@ -131,6 +132,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
     A log without Microbus traffic has its findings first, then the tables that have rows.
     """
     from ..audit import ANSWERS, TABLES, verdict
+    from ..audit._results.shown_rows import told_elsewhere
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     print(verdict(result))
@@ -146,8 +148,9 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
-        columns = tuple(column for column in TABLES[name] if column not in hidden)
         total, shown = _largest(result, name, rows, folded=not long)
+        hidden |= frozenset() if long else told_elsewhere(shown)
+        columns = tuple(column for column in TABLES[name] if column not in hidden)
         _print_table(console, _title(name, total), columns, total, shown)
     print_counts(result)
 

@@ -87,15 +87,18 @@ class Traffic:
         def of(user: str) -> Traffic:
             return found.setdefault(user, cls(planes=among))
 
-        flows: dict[tuple[str, str, bool], tuple[int, int]] = {}
+        flows: dict[tuple[str, str, bool], dict[tuple[Any, ...], tuple[int, int]]] = {}
         for row in rows("flows"):
             if "" in row["pattern"].split("."):
                 continue  # the broker takes it, and no entry matches it
             key = row["publisher"], row["pattern"], row["subscriber"] is not None
-            least, most = flows.get(key, (0, 0))
+            programs = flows.setdefault(key, {})
+            program = row.get("account"), row.get("user"), row.get("client")
+            least, most = programs.get(program, (0, 0))
             # Several subscribers may have received the same messages, or different ones.
-            flows[key] = max(least, row["published"]), most + row["published"]
-        for (user, pattern, received), bounds in flows.items():
+            programs[program] = max(least, row["published"]), most + row["published"]
+        for (user, pattern, received), programs in flows.items():
+            bounds = map(sum, zip(*programs.values(), strict=True))
             of(user).published.append(Published(pattern, received, *bounds))
         subscriptions: dict[tuple[str, str, str | None], int] = {}
         for row in rows("subscriptions"):

@@ -18,7 +18,7 @@ Columns = Sequence[tuple[str, str]]
 #: The version of ``EVENTS``.
 EVENTS_VERSION = 2
 #: The version of ``TABLES``.
-TABLES_VERSION = 4
+TABLES_VERSION = 5
 
 #: What a server did, one row per operation. ``server`` is a digest of the first line of its log,
 #: ``offset`` the position of the line in ``file``, and ``position`` that in the whole log of the
@@ -146,7 +146,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("server", "string"), ("conn", "string"), ("sid", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
         *(("identity", "string"), ("pattern", "string"), ("queue", "string")),
-        ("account", "string"),
+        *_PROOF,
     ),
     "coverage": (
         *(("server", "string"), ("pattern", "string"), ("queue", "string")),
@@ -167,7 +167,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("identity", "string"), ("plane", "string"), ("home_plane", "string")),
         ("count", "bigint"),
         *_SPAN,
-        ("account", "string"),
+        *_PROOF,
     ),
     "permission_usage": (
         *(("service", "string"), ("window", "timestamp"), ("verb", "string")),
@@ -205,7 +205,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("conn", "string"), ("sid", "string"), ("identity", "string")),
         *(("pattern", "string"), ("queue", "string")),
         *(("start", "timestamp"), ("end", "timestamp")),
-        ("account", "string"),
+        *_PROOF,
     ),
     "history": (
         *(("subject", "string"), ("server", "string")),
@@ -217,7 +217,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("kind", "string"), ("requester", "string"), ("subject", "string")),
         *(("responder", "string"), ("count", "bigint"), ("p50", "bigint"), ("p99", "bigint")),
         *(("unanswered", "bigint"), ("errors", "bigint")),
-        ("account", "string"),
+        *(("account", "string"), ("user", "string"), ("client", "string")),
     ),
     "flows": (
         *(("publisher", "string"), ("pattern", "string"), ("subscriber", "string")),
@@ -225,7 +225,8 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("undelivered", "bigint"), ("bytes", "bigint")),
         *_SPAN,
         ("per_minute", "double"),
-        ("account", "string"),
+        *(("account", "string"), ("user", "string"), ("client", "string")),
+        *(("subscriber_user", "string"), ("subscriber_client", "string")),
     ),
     "unparseable": (
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),
@@ -264,7 +265,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "coverage": ("server", "pattern", "queue", "account"),
     "fan_out": ("subject", "account"),
     "hot_subjects": ("subject", "account"),
-    "cross_plane": ("identity", "plane", "account"),
+    "cross_plane": ("identity", "plane", *(name for name, _ in _PROOF)),
     "permission_usage": ("service", "window", "verb", "effect", "rule", "account"),
     "violations": ("kind", "who", "subject", "account"),
     "proposal": ("service", "verb", "rule", "account"),
@@ -272,8 +273,11 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "gap": ("service", "destination", "port", "method", "path"),
     "at": ("subject", "time", "server", "conn", "sid"),
     "history": ("subject", "server", "start", "account"),
-    "latency": ("kind", "requester", "subject", "responder", "account"),
-    "flows": ("publisher", "pattern", "subscriber", "queue", "account"),
+    "latency": ("kind", "requester", "subject", "responder", "account", "user", "client"),
+    "flows": (
+        *("publisher", "pattern", "subscriber", "queue", "account"),
+        *("user", "client", "subscriber_user", "subscriber_client"),
+    ),
     "unparseable": ("server", "file", "offset", "reason"),
     "runs": ("run",),
 }

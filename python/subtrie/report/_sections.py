@@ -86,6 +86,8 @@ _KINDS = {
 
 def sections_of(result: Run) -> tuple[list[Section], list[str]]:
     """Return the tables of a result that have rows, and the names of those that have none."""
+    from ..audit._results.shown_rows import told_elsewhere
+
     names = [*(name for name in _TEXTS if name in TABLES)]
     names += [name for name in TABLES if name not in _TEXTS and name != "runs"]
     found, empty = [], []
@@ -95,7 +97,10 @@ def sections_of(result: Run) -> tuple[list[Section], list[str]]:
             empty.append(name)
             continue
         columns = [Column(each, _KINDS.get(each, "text")) for each in TABLES[name]]
-        unused = {i for i in range(len(columns)) if all(row[i] is None for row in rows)}
+        named = [dict(zip(TABLES[name], row, strict=True)) for row in rows]
+        told = told_elsewhere(named)
+        unused = {i for i, each in enumerate(columns)
+                  if each.name in told or all(row[i] is None for row in rows)}  # fmt: skip
         title, lead = _TEXTS.get(name, (name.replace("_", " ").capitalize(), ""))
         found.append(
             Section(

@@ -14,7 +14,7 @@ from ..audit._answers.questions import Questions
 from ..audit._here import micros
 from ..audit._partial.events import Reading
 from ..audit._partial.kinds import batches_of
-from ..audit._schema import TABLE_COLUMNS, arrow_schema
+from ..audit._schema import TABLE_COLUMNS, TABLES, arrow_schema
 from ..audit._tables.traffic import SUMS
 from ._partials import head_of, partials_of_frame
 from ._table_jobs import partial_rows, read_context
@@ -145,7 +145,9 @@ def flows(events: DataFrame) -> DataFrame:
     Returns:
         ``publisher, pattern, subscriber, queue``, ``published``, ``delivered``, ``undelivered``,
         ``bytes``, ``first``, ``last`` and ``per_minute`` (messages a minute between them, of at
-        least a minute). Without a subscriber the pattern is the folded subject.
+        least a minute), ``account``, ``user`` and ``client`` of the publisher, and
+        ``subscriber_user`` and ``subscriber_client``. Without a subscriber the pattern is the
+        folded subject.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
@@ -164,7 +166,8 @@ def latency(events: DataFrame) -> DataFrame:
 
     Returns:
         ``kind, requester, subject, responder``, ``count``, ``p50`` and ``p99`` (microseconds,
-        nearest rank), ``unanswered`` and ``errors`` (null).
+        nearest rank), ``unanswered``, ``errors`` (null), ``account``, ``user`` and ``client`` of
+        the requester.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
@@ -183,8 +186,8 @@ def at(subscriptions: DataFrame, subject: str, time: datetime) -> DataFrame:
         time: When it is published, with a time zone.
 
     Returns:
-        ``subject, time, server, conn, sid``, ``identity``, ``pattern``, ``queue``, ``start`` and
-        ``end``.
+        ``subject, time, server, conn, sid``, ``identity``, ``pattern``, ``queue``, ``start``,
+        ``end``, ``account``, ``user``, ``client`` and ``identity_source``.
 
     Raises:
         SubjectError: Not a valid subject.
@@ -229,8 +232,7 @@ def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     Questions(subject=subject)
     patterns = subscriptions.select("pattern").distinct().toArrow()["pattern"].to_pylist()
     found = [row["pattern"] for row in matching_rows(({"pattern": p} for p in patterns), subject)]
-    columns = ["server", "conn", "sid", "start", "end", "identity", "pattern", "queue"]
-    columns += ["account"] if "account" in subscriptions.columns else []
+    columns = [name for name in TABLES["subscriptions"] if name in subscriptions.columns]
     rows = subscriptions.select(*columns).where(subscriptions["pattern"].isin(found))
     return list(rows.toArrow().to_pylist())
 

@@ -31,8 +31,8 @@ def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """
     found = dict(sums["flow"])
     by_name = sorted(sums["stored"].items(), key=lambda each: [str(part) for part in each[0]])
-    for (publisher, pattern, *receiver, account), (count,) in by_name:
-        lost = (publisher, pattern, None, None, account)
+    for key, (count,) in by_name:
+        lost = (*key[:2], None, None, *key[4:])
         published, delivered, undelivered, size, first, last = found.get(lost, (0,) * 6)
         taken = min(count, undelivered)
         if not taken:
@@ -43,7 +43,6 @@ def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
             found[lost] = left
         else:
             del found[lost]
-        key = (publisher, pattern, *receiver, account)
         stored = taken, taken, 0, share, first, last
         old = found.get(key)
         if old is not None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from .._schema import TABLES
+
 Row = Mapping[str, Any]
 
 
@@ -26,9 +28,8 @@ def at_rows(matching: Iterable[Row], subject: str, time: datetime) -> list[dict[
         subject: The subject of the message.
         time: When it is published.
     """
-    names = ("server", "conn", "sid", "identity", "pattern", "queue", "start", "end", "account")
     return [
-        {"subject": subject, "time": time, **{name: row.get(name) for name in names}}
+        {**{name: row.get(name) for name in TABLES["at"]}, "subject": subject, "time": time}
         for row in matching
         if active(row, time)
     ]

@@ -6,9 +6,9 @@
 | ``value`` | pattern with its route, position of a wildcard in the path, account | least and greatest value |
 | ``match`` | identity (where no rule matches), number of a rule, window, account | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day, window, account of a refused subscription | refused, last |
-| ``flow`` | publisher, pattern, subscriber, queue, account of the publisher | published, delivered, undelivered, bytes, first, last |
-| ``stored`` | publisher, pattern, receiver that answered although no client received the message, account | messages |
-| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account | microseconds, as ``latency_step``, with their number (None: no answer), errors |
+| ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last |
+| ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
+| ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account, user and client of the requester | microseconds, as ``latency_step``, with their number (None: no answer), errors |
 
 Times are microseconds since 1970.
 """  # noqa: E501 - a table
@@ -89,6 +89,19 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
 }
 
 
+#: The programs of one identity and user that have rows of their own; more of them are one row.
+MOST_PROGRAMS = 100
+#: In place of the name of a program: that of any of them.
+MANY = "*"
+#: Where keys have the name of a program: the kinds, the columns of its identity, account and user,
+#: and that of the name.
+_PROGRAMS: tuple[tuple[tuple[str, ...], int, int, int, int], ...] = (
+    (("flow", "stored"), 0, 4, 5, 6),
+    (("flow", "stored"), 2, 4, 7, 8),
+    (("latency",), 1, 4, 5, 6),
+)
+
+
 class Sums:
     """The sums of some messages, by kind and key."""
 
@@ -111,6 +124,26 @@ class Sums:
         for kind, of in other._of.items():
             for key, values in of.items():
                 self.add(kind, key, values)
+
+    def bound_programs(self) -> None:
+        """Put ``MANY`` in place of the names of programs that share a user, if they are many.
+
+        What a part of the sums has put there stays there, so any division gives the same rows.
+        """
+        for kinds, *column in _PROGRAMS:
+            named: dict[tuple[Any, ...], set[str | None]] = {}
+            *owner, client = column
+            for key in (key for kind in kinds for key in self._of[kind]):
+                named.setdefault(tuple(key[at] for at in owner), set()).add(key[client])
+            many = {
+                who for who, names in named.items() if len(names) > MOST_PROGRAMS or MANY in names
+            }
+            for kind in kinds if many else ():
+                before, self._of[kind] = self._of[kind], {}
+                for key, values in before.items():
+                    if tuple(key[at] for at in owner) in many:
+                        key = (*key[:client], MANY, *key[client + 1 :])
+                    self.add(kind, key, values)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield kind and JSON of each key, for another process."""

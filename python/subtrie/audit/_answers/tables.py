@@ -12,7 +12,7 @@ from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from ...acl._synthesis import Observed, Thresholds, propose, route_key
-from .._schema import TABLES
+from .._schema import TABLE_KEYS, TABLES
 from .evidence import left_open, together
 from .flows import answered, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
@@ -319,7 +319,8 @@ class Answers:
 
     def flows(self) -> Rows:
         """Return the rows of the table."""
-        names = ("publisher", "pattern", "subscriber", "queue", "account")
+        self.sums.bound_programs()
+        names = TABLE_KEYS["flows"]
         sums = ("published", "delivered", "undelivered", "bytes")
         found = []
         for key, (*counts, first, last) in answered(self.sums).items():
@@ -330,7 +331,8 @@ class Answers:
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
-        names = ("kind", "requester", "subject", "responder", "account")
+        self.sums.bound_programs()
+        names = TABLE_KEYS["latency"]
         return [
             {**dict(zip(names, key, strict=True)), **_ranks(took),
              "errors": failed if key[0] == "microbus" else None}

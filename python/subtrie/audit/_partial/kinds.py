@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 8
+VERSION = 9
 
-_PROOF = ("identity_source", "user", "client")
+_PROGRAM = ("user", "client")
+_PROOF = ("identity_source", *_PROGRAM)
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
 #: ``consumer`` is that of JetStream which delivered, as ``ORDERS.shipper``.
 _DELIVERY = (
@@ -70,11 +71,13 @@ KINDS: dict[str, Kind] = {
     "refused": Kind((*_REFUSED, *_SPAN), _REFUSED),
     # one accepted message with a reply subject, for the latency of requests
     "request": Kind(
-        ("server", "conn", "account", "identity", "subject", "reply", "time"), bucketed_by="reply"
+        ("server", "conn", "account", "identity", *_PROGRAM, "subject", "reply", "time"),
+        bucketed_by="reply",
     ),
     # one accepted Microbus message, with the head of its payload
     "head": Kind(
-        ("account", "time", "subject", "message_id", "op_code", "status"), bucketed_by="message_id"
+        ("account", *_PROGRAM, "time", "subject", "message_id", "op_code", "status"),
+        bucketed_by="message_id",
     ),
     # connections that read too slowly
     "slow": Kind((*_CONNECTION, *_SPAN), _CONNECTION, "identity"),
@@ -85,7 +88,7 @@ KINDS: dict[str, Kind] = {
     "subscription": Kind(
         (
             *("server", "conn", "account", "identity", "op", "subject", "queue", "sid", "size"),
-            *("position", "time", "reason"),
+            *("position", "time", "reason", *_PROOF),
         ),
         bucketed_by=None,
     ),

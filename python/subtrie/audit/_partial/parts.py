@@ -173,6 +173,10 @@ def partials_of_part(
     yield found
 
 
+#: What is kept of a publish until the head of its payload is read.
+_NOTED = ["position", "account", "user", "client", "time", "subject"]
+
+
 class _Heads:
     """The accepted publishes of a part, joined with the heads of their payloads."""
 
@@ -189,7 +193,7 @@ class _Heads:
             published = pc.is_in(batch["op"], value_set=pa.array(["PUB", "HPUB"]))
             incoming = pc.fill_null(pc.equal(batch["direction"], "in"), False)
             kept = pc.and_(pc.and_(published, incoming), pc.is_null(batch["refused"]))
-            self._sent.append(batch.filter(kept).select(["position", "account", "time", "subject"]))
+            self._sent.append(batch.filter(kept).select(_NOTED))
             yield batch
 
     def joined(self) -> pa.Table:

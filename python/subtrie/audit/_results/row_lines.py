@@ -77,7 +77,9 @@ def _row(result: Run, table: str, keys: Sequence[str]) -> dict[str, Any]:
     names = TABLE_KEYS.get(table)
     if names is None:
         raise ValueError(f"{table!a} is not a table; the tables are {', '.join(TABLE_KEYS)}")
-    if names[len(keys) :] not in ((), ("account",)):  # the account may be left out
+    # The account, and the programs after it, may be left out.
+    least = names.index("account") if "account" in names else len(names)
+    if not least <= len(keys) <= len(names):
         raise ValueError(f"a row of {table} is named by {len(names)} values: {', '.join(names)}")
     for row in result.rows(table):
         if all(key_text(row[name]) == key for name, key in zip(names, keys, strict=False)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._tables.streams import folded
@@ -16,6 +16,25 @@ _OF_EACH_ID = frozenset({"refused"})
 _MOST = 100_000
 #: The columns in which they differ, or that are added up.
 _VARYING = frozenset({"subject", "count", "first", "last"})
+#: The columns of a program, and those of its identity, of which a table has one.
+_PROGRAMS = (
+    (("user", "client"), ("who", "identity", "publisher", "requester")),
+    (("subscriber_user", "subscriber_client"), ("subscriber",)),
+)
+
+
+def told_elsewhere(rows: Sequence[dict[str, Any]]) -> frozenset[str]:
+    """Return the columns of users and clients that say no more than the identity beside them."""
+    names = rows[0].keys() if rows else ()
+    return frozenset(
+        column
+        for columns, identities in _PROGRAMS
+        for owner in identities
+        for column in columns
+        if owner in names
+        and column in names
+        and all(row[column] in (None, row[owner]) for row in rows)
+    )
 
 
 def shown_rows(result: Run, table: str) -> Iterator[dict[str, Any]]:

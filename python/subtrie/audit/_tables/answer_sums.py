@@ -20,6 +20,7 @@ from .classified import Classified, columns_of
 from .exports import Exports
 from .latency_sums import microbus_sums, request_sums
 from .leaf_nodes import LeafNodes
+from .messages_between_servers import Publisher
 from .streams import (
     IMPORTED,
     OTHER_ACCOUNTS,
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
 
 _TAKEN = 1
 #: In place of server, subject and publisher: no log tells them.
-_UNKNOWN = ("", -1, "")
-_Deliveries = dict[tuple[str, int], dict[tuple[str, str, str | None], int]]
+_UNKNOWN = ("", -1, Publisher(""))
+#: Pattern, name, queue, user and client of a subscriber.
+_Subscriber = tuple[str, str, str | None, str | None, str | None]
+_Deliveries = dict[tuple[str, int], dict[_Subscriber, int]]
 _Consumed = dict[int, set[str]]
 
 
@@ -52,6 +55,7 @@ def answer_sums(bucket: Bucket) -> Sums:
         _flow_sums(sums, bucket, classified)
         request_sums(sums, bucket, classified)
     microbus_sums(sums, bucket.told("head"))
+    sums.bound_programs()
     return sums
 
 
@@ -115,7 +119,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     subscribers that received all of them. Deliveries of a server are also those of messages that
     others sent to it.
     """
-    published: dict[tuple[str, int], dict[str, _Sent]] = defaultdict(dict)
+    published: dict[tuple[str, int], dict[Publisher, _Sent]] = defaultdict(dict)
     delivered, seen = _received(sums, bucket, of)
     stored = bucket.receivers.of(of.subjects.texts)
     leaf_nodes = LeafNodes(bucket, of.subjects)
@@ -123,13 +127,15 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     names = ("server", "at", "published", "undelivered", "bytes", "taken", "forwarded",
              "first_accepted", "last_accepted", "first_undelivered",
              "last_undelivered")  # fmt: skip
-    rows = zip(*columns_of(bucket.publishes, *names), of.who.to_pylist(), strict=True)
-    for server, at, *counts, first, last, first_lost, last_lost, who in rows:
+    about = (of.who.to_pylist(), of.user.to_pylist(), of.client.to_pylist())
+    rows = zip(*columns_of(bucket.publishes, *names), *about, strict=True)
+    for server, at, *counts, first, last, first_lost, last_lost, who, user, client in rows:
         if counts[0] <= 0:
             continue
         text, account = of.subjects.texts[at].as_py(), account_of[at]
         others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
-        sent = published[server, at].setdefault(who, _Sent())
+        publisher = Publisher(who, user or "", client or "")
+        sent = published[server, at].setdefault(publisher, _Sent())
         sent.add(counts, (first, last), (first_lost, last_lost), others)
         sent.deleted = bucket.receivers.deleted(server, account, stored[at])
     _without_stream(bucket, of, published)
@@ -137,64 +143,81 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     for (place, *to), shares in _shares(bucket, of, published, delivered).items():
         text = of.subjects.texts[place].as_py() or ""
         if (unknown := shares.pop(_UNKNOWN, 0)) and text not in asked_for:
-            flow = (unknown_publisher(text), folded(to[0]), *to[1:], account_of[place])
+            flow = _flow(Publisher(unknown_publisher(text)), to, account_of[place])
             sums.add("flow", flow, (unknown, unknown, 0, 0, None, None))
-        for (server, at, who), share in shares.items():
-            pattern, subscriber, queue = to
-            flow = (who, folded(pattern), subscriber, queue, account_of[at])
-            sums.add("flow", flow, published[server, at][who].received(share))
+        for (server, at, publisher), share in shares.items():
+            flow = _flow(publisher, to, account_of[at])
+            sums.add("flow", flow, published[server, at][publisher].received(share))
     for key, publishers in published.items():
-        subject, account = folded(of.subjects.texts[key[1]].as_py()), account_of[key[1]]
-        for who, sent in publishers.items():
+        subject, account = of.subjects.texts[key[1]].as_py(), account_of[key[1]]
+        for publisher, sent in publishers.items():
             for other in sent.others:
                 if other.subscriber == SERVICES and sent.taken:
                     continue  # their subscriptions are among the deliveries
-                sums.add("flow", (who, subject, *other, account), sent.stored)
+                owner = (subject, *other, None, None)
+                sums.add("flow", _flow(publisher, owner, account), sent.stored)
             to_leaf_nodes = leaf_nodes.of(key) if sent.forwarded else []
             share = sent.forwarded // len(to_leaf_nodes) if to_leaf_nodes else 0
-            for pattern, node, queue in to_leaf_nodes:
-                sums.add("flow", (who, folded(pattern), node, queue, account), sent.sent_on(share))
+            for node in to_leaf_nodes:
+                sums.add("flow", _flow(publisher, node, account), sent.sent_on(share))
+            lost = _flow(publisher, (subject, None, None, None, None), account)
             if sent.unstored:
-                sums.add("flow", (who, subject, None, None, account), sent.after_deletion)
+                sums.add("flow", lost, sent.after_deletion)
             if sent.others:
                 continue
             if sent.passed_on and not to_leaf_nodes:
-                sums.add("flow", (who, subject, OTHER_SERVERS, None, account), sent.elsewhere)
+                elsewhere = (subject, OTHER_SERVERS, None, None, None)
+                sums.add("flow", _flow(publisher, elsewhere, account), sent.elsewhere)
             if sent.lost or not (sent.taken or sent.passed_on):
-                sums.add("flow", (who, subject, None, None, account), sent.left)
+                sums.add("flow", lost, sent.left)
+
+
+def _flow(
+    publisher: Publisher, to: Sequence[str | None], account: str | None
+) -> tuple[str | None, ...]:
+    """Return the key of a flow.
+
+    Args:
+        publisher: The publisher.
+        to: Pattern or subject, name, queue, user and client of the receiver.
+        account: The account of the publisher.
+    """
+    pattern, subscriber, queue, *program = to
+    own = (publisher.user or None, publisher.client or None)
+    return (publisher.who, folded(pattern or ""), subscriber, queue, account, *own, *program)
 
 
 def _shares(
     bucket: Bucket,
     of: Classified,
-    published: dict[tuple[str, int], dict[str, _Sent]],
+    published: dict[tuple[str, int], dict[Publisher, _Sent]],
     delivered: _Deliveries,
-) -> dict[tuple[int, str, str, str | None], dict[tuple[str, int, str], int]]:
+) -> dict[tuple[Any, ...], dict[tuple[str, int, Publisher], int]]:
     """Return what each subscription received of each publisher at a server, over all servers.
 
     Returns:
-        By subject and subscription (pattern, subscriber, queue) the number of messages of each
-        server, subject and publisher, and ``_UNKNOWN``.
+        By subject and subscriber the number of messages of each server, subject and publisher,
+        and ``_UNKNOWN``.
     """
-    weights: dict[tuple[str, int], dict[tuple[str, int, str], int]] = defaultdict(dict)
+    weights: dict[tuple[str, int], dict[tuple[str, int, Publisher], int]] = defaultdict(dict)
     for (server, at), publishers in published.items():
-        for who, sent in publishers.items():
-            weights[server, at][server, at, who] = sent.taken
+        for publisher, sent in publishers.items():
+            weights[server, at][server, at, publisher] = sent.taken
     places = {}
     if bucket.crossed:
         crossing = {(each.account, each.subject) for each in bucket.crossed}
         named = zip(of.subjects.account.to_pylist(), of.subjects.texts.to_pylist(), strict=True)
         places = {name: at for at, name in enumerate(named) if name in crossing}
-    for (server, account, who, subject, other), count in bucket.crossed.items():
+    for (server, account, publisher, subject, other), count in bucket.crossed.items():
         at = places[account, subject]
-        if who not in published.get((server, at), ()):
+        if publisher not in published.get((server, at), ()):
             continue  # no message of it was accepted
         # At its own server: less those that only clients of other servers received.
         more = count if other != server else -count
         shares = weights[other, at]
-        shares[server, at, who] = shares.get((server, at, who), 0) + more
+        shares[server, at, publisher] = shares.get((server, at, publisher), 0) + more
     exports = Exports(bucket, of, weights)
-    found: dict[Any, dict[tuple[str, int, str], int]] = defaultdict(dict)
+    found: dict[Any, dict[tuple[str, int, Publisher], int]] = defaultdict(dict)
     for (server, at), subscriptions in delivered.items():
         of_all = [*weights[server, at].items(), *exports.to(server, at)]
         known = sorted((key, weight) for key, weight in of_all if weight > 0)
@@ -288,7 +311,7 @@ class _Sent:
 
 
 def _without_stream(
-    bucket: Bucket, of: Classified, published: Mapping[tuple[str, int], Mapping[str, _Sent]]
+    bucket: Bucket, of: Classified, published: Mapping[tuple[str, int], Mapping[Publisher, _Sent]]
 ) -> None:
     """Count the messages that no client received after the streams of their subject ended."""
     kept = {key: sent for key, sent in published.items()
@@ -317,8 +340,8 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
     """Return the deliveries, and the streams that delivered subjects; add the flows from streams.
 
     Returns:
-        By server and subject the number of deliveries to each subscription (pattern, subscriber,
-        queue); and by subject the streams whose consumers delivered it.
+        By server and subject the number of deliveries to each subscriber; and by subject the
+        streams whose consumers delivered it.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -329,7 +352,8 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
     rows = index.subscriptions.take(pa.array(place[known]))
     patterns = index.patterns.take(rows["number"].combine_chunks())
     subscribers = pc.coalesce(rows["identity"], rows["conn"])
-    to = zip(*(each.to_pylist() for each in (patterns, subscribers, rows["queue"])), strict=True)
+    about = (patterns, subscribers, *(rows[name] for name in ("queue", "user", "client")))
+    to = zip(*(each.to_pylist() for each in about), strict=True)
     found: _Deliveries = defaultdict(dict)
     seen: _Consumed = defaultdict(set)
     columns = columns_of(deliveries.filter(pa.array(known)), "server", "at", "consumer", "count")
@@ -340,12 +364,13 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
             continue
         account = of.subjects.account[at].as_py()
         if consumer == IMPORTED:
-            flow = (OTHER_ACCOUNTS, folded(key[0]), *key[1:], account)
+            flow = _flow(Publisher(OTHER_ACCOUNTS), key, account)
         else:
             stream, _, name = consumer.partition(".")
             seen[at].add(stream)
             source, queue = of_stream(stream, name)
-            flow = (source, folded(of.subjects.texts[at].as_py()), key[1], queue, account)
+            to_consumer = (of.subjects.texts[at].as_py(), key[1], queue, *key[3:])
+            flow = _flow(Publisher(source), to_consumer, account)
         sums.add("flow", flow, (count, count, 0, 0, None, None))
     return found, seen
 

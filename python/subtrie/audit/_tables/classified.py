@@ -74,6 +74,9 @@ class Classified:
         named = pc.if_else(unknown, pc.coalesce(self.source, self.identity), self.identity)
         self.service = pc.coalesce(named, conn)
         self.who = pc.coalesce(self.identity, conn)
+        self.user, self.client = (
+            bucket.publishes[name].combine_chunks() for name in ("user", "client")
+        )
         self.texts = subjects.texts.take(self.at)
         self.call = self._calls(subjects)
         self.matched = self._matched(subjects)

@@ -21,7 +21,7 @@ from .._answers.questions import Questions
 from .._answers.rule_table import Rule
 from .._answers.tables import Answers
 from .._partial.partial import Partial
-from .._schema import arrow_schema
+from .._schema import TABLES, arrow_schema
 from .accounts import only_account, told
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
 from .streams import KnownStreams, acknowledged, deleted_streams, stored_patterns
@@ -145,10 +145,9 @@ def context_of(
 
 def subscription_table(indexed: pa.Table) -> pa.Table:
     """Return the rows of the table ``subscriptions``, and ``position``, that of the SUB line."""
-    names = ["server", "conn", "sid", "started", "ended", "identity", "pattern", "queue", "account"]
-    return indexed.select([*names, "start"]).rename_columns(
-        [*names[:3], "start", "end", *names[5:], "position"]
-    )
+    names = [*TABLES["subscriptions"], "position"]
+    other = {"start": "started", "end": "ended", "position": "start"}
+    return indexed.select([other.get(name, name) for name in names]).rename_columns(names)
 
 
 #: ``start`` and ``end`` are positions in the log of the server, ``started`` and ``ended`` times.
@@ -164,6 +163,9 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("identity", "string"),
     ("pattern", "string"),
     ("queue", "string"),
+    ("user", "string"),
+    ("client", "string"),
+    ("identity_source", "string"),
 )
 _CLIENT = r"/(?:client|websocket|mqtt):"
 
@@ -228,6 +230,7 @@ def subscriptions_of(read: pa.Table) -> pa.Table:
     starts, ends = starts[order], ends[order]
 
     kept = ("server", "conn", "sid", "account", "identity", "queue")
+    kept += ("user", "client", "identity_source")
     rows = read.select([*kept, "subject", "position", "time"]).take(pa.array(starts))
     last = read.select(["position", "time"]).take(pa.array(ends, mask=ends == read.num_rows))
     columns = {

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from .bucket import Bucket
 from .classified import Classified, columns_of
+from .messages_between_servers import Publisher
 
 #: A server, the number of a subject there, and a publisher.
-_Publisher = tuple[str, int, str]
+_Publisher = tuple[str, int, Publisher]
 
 
 class Exports:

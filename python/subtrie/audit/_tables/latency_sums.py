@@ -53,8 +53,8 @@ def request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     told = _first_deliveries(bucket, of, asked_for)
     texts = pa.array(dict.fromkeys(requests["subject"].to_pylist()), pa.string())
     stored = dict(zip(texts.to_pylist(), bucket.receivers.of(texts), strict=True))
-    names = ("server", "conn", "account", "identity", "subject", "reply", "time")
-    for server, conn, account, identity, subject, reply, asked in zip(
+    names = ("server", "conn", "account", "identity", "user", "client", "subject", "reply", "time")
+    for server, conn, account, identity, *program, subject, reply, asked in zip(
         *columns_of(requests, *names), strict=True
     ):
         if subject is None or asks_for_messages(subject):
@@ -68,12 +68,13 @@ def request_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
             receiver = known[0] if known else bucket.receivers.answered(server, conn)
             responder = None if receiver is None else receiver.subscriber
             if not known:
-                key = (requester, folded(subject), *(receiver or Receiver(OTHER_ACCOUNTS)), account)
-                sums.add("stored", key, (1,))
+                to = receiver or Receiver(OTHER_ACCOUNTS)
+                flow = (requester, folded(subject), *to, account, *program, None, None)
+                sums.add("stored", flow, (1,))
         took = None
         if answered is not None and asked is not None:
             took = latency_step(max(answered - asked, 0))
-        key = ("nats", requester, folded(subject), responder, account)
+        key = ("nats", requester, folded(subject), responder, account, *program)
         sums.add("latency", key, ({took: 1}, 0))
 
 
@@ -101,32 +102,35 @@ def microbus_sums(sums: Sums, sent: pa.Table) -> None:
         sums: Receives it.
         sent: Rows of the kind ``head``.
     """
-    asked: dict[_Message, tuple[int, str]] = {}
+    asked: dict[_Message, tuple[int, str, str, str]] = {}
     answers: dict[_Message, dict[str, tuple[int, str, int]]] = defaultdict(dict)
-    names = ("account", "time", "subject", "message_id", "op_code", "status")
-    for account, time, subject, message, op, status in zip(*columns_of(sent, *names), strict=True):
+    names = ("account", "user", "client", "time", "subject", "message_id", "op_code", "status")
+    for account, user, client, time, subject, message, op, status in zip(
+        *columns_of(sent, *names), strict=True
+    ):
         tokens = subject.split(".")
         if len(tokens) < 5 or time is None:  # without a time there is no latency
             continue
         if tokens[1] in ("safe", "danger") and op == REQUEST:
-            key, first = (account, tokens[3], message), (time, subject)
+            key = (account, tokens[3], message)
+            first = (time, subject, user or "", client or "")
             asked[key] = min(asked.get(key, first), first)
         elif tokens[1] == "reply" and op in (RESPONSE, ERROR):
             found = answers[account, tokens[4], message]
             # Null is before every status.
             answer = (time, op, -1 if status is None else status)
             found[tokens[3]] = min(found.get(tokens[3], answer), answer)
-    for (account, requester, number), (time, subject) in asked.items():
-        host = _host_in(requester)
+    for (account, requester, number), (time, subject, *named) in asked.items():
+        host, program = _host_in(requester), [each or None for each in named]
         found = answers.get((account, requester, number), {})
         for responder, (answered, code, status) in found.items():
             failed = int(code == ERROR or status >= _FIRST_ERROR)
             # Clocks of two servers may differ by more than a request takes.
             took = latency_step(max(answered - time, 0))
-            of_both = ("microbus", host, folded(subject), _host_in(responder), account)
+            of_both = ("microbus", host, folded(subject), _host_in(responder), account, *program)
             sums.add("latency", of_both, ({took: 1}, failed))
         if not found:
-            alone = ("microbus", host, folded(subject), None, account)
+            alone = ("microbus", host, folded(subject), None, account, *program)
             sums.add("latency", alone, ({None: 1}, 0))
 
 

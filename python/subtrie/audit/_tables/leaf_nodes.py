@@ -5,8 +5,8 @@ from __future__ import annotations
 from .accounts import may_be_equal
 from .bucket import Bucket, Subjects
 
-#: Pattern, name and queue of a leaf node.
-_Receiver = tuple[str, str, str | None]
+#: Pattern, name, queue, user and client of a leaf node.
+_Receiver = tuple[str, str, str | None, str | None, str | None]
 
 
 class LeafNodes:
@@ -25,14 +25,15 @@ class LeafNodes:
         rows = rows.filter(pc.match_substring(rows["conn"], "/leaf:"))
         patterns = index.patterns.take(rows["number"].combine_chunks())
         names = pc.coalesce(rows["identity"], rows["conn"])
-        columns = (rows["server"], rows["number"], rows["account"], patterns, names, rows["queue"])
+        columns = (rows["server"], rows["number"], rows["account"], patterns, names,
+                   *(rows[name] for name in ("queue", "user", "client")))  # fmt: skip
         self._by_pattern: dict[tuple[str, int], dict[_Receiver, str | None]] = {}
         for server, number, account, *receiver in zip(*(c.to_pylist() for c in columns),
                                                       strict=True):  # fmt: skip
             self._by_pattern.setdefault((server, number), {})[*receiver] = account
 
     def of(self, key: tuple[str, int]) -> list[_Receiver]:
-        """Return pattern, name and queue of those that subscribed a subject at a server."""
+        """Return those that subscribed a subject at a server."""
         if not self._by_pattern:
             return []
         server, at = key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -163,12 +164,14 @@ def _planes(name: str, rows: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     added = _added(name, rows)
-    best: dict[tuple[str, str | None], tuple[int, str]] = {}
+    used: dict[tuple[str, str | None], Counter[str]] = {}
     names = ("identity", "account", "plane", "count")
     listed = [*zip(*(added[name].to_pylist() for name in names), strict=True)]
-    for *who, plane, count in listed:
-        best[*who] = min(best.get((*who,), (-count, plane)), (-count, plane))
-    homes = [best[*who][1] for *who, _, _ in listed]
+    for *who, plane, count in listed:  # a row for each program
+        used.setdefault((*who,), Counter())[plane] += count
+    best = {who: min(planes, key=lambda plane: (-planes[plane], plane))
+            for who, planes in used.items()}  # fmt: skip
+    homes = [best[*who] for *who, _, _ in listed]
     place = added.column_names.index("home_plane")
     added = added.set_column(place, "home_plane", pa.array(homes, pa.string()))
     foreign = [p != h for p, h in zip(added["plane"].to_pylist(), homes, strict=True)]

@@ -24,20 +24,34 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Publisher(NamedTuple):
+    """A program that publishes; of several with one identity, user and name, all of them.
+
+    Attributes:
+        who: The identity, else the connection.
+        user: The user as the broker knows it; empty for none.
+        client: The name that the client gave itself; empty for none.
+    """
+
+    who: str
+    user: str = ""
+    client: str = ""
+
+
 class Crossing(NamedTuple):
     """Messages of one publisher to one subject, received by clients of another server.
 
     Attributes:
         server: The server that received them from the publisher.
         account: The account of the publisher; None if it is not told.
-        who: The identity of the publisher, else its connection.
+        publisher: The publisher.
         subject: The subject.
         other: The server whose clients received them.
     """
 
     server: str
     account: str | None
-    who: str
+    publisher: Publisher
     subject: str
     other: str
 
@@ -89,7 +103,10 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
                 sent += arrived_at[-1]["forwarded"] or 0
         copies = [copy["taken"] > 0 for copy in arrived_at]
         complete = len(copies) == sent
-        about = row["server"], row["account"], row["identity"] or row["conn"], row["subject"]
+        publisher = Publisher(
+            row["identity"] or row["conn"], row["user"] or "", row["client"] or ""
+        )
+        about = row["server"], row["account"], publisher, row["subject"]
         crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"] > 0)
         crossed[Crossing(*about, row["server"])] += any(copies) and not row["taken"]
         if row["taken"] or not (any(copies) or complete):

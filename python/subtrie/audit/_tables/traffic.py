@@ -256,6 +256,7 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     table = pa.table(
         {
             "identity": planes["identity"],
+            **{name: planes[name] for name in _PROOF if name != "account"},
             "account": subjects.account.take(at.filter(used)),
             "code": plane.indices,
             "count": planes["published"],
@@ -263,7 +264,7 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
             "last": planes["last_accepted"],
         }
     )
-    summed = add_up(table, ("identity", "account", "code"))
+    summed = add_up(table, ("identity", *_PROOF, "code"))
     texts = plane.dictionary.take(summed["code"].combine_chunks())
     summed = summed.append_column("plane", texts).drop_columns(["code"])
     return [spoofed, rows("cross_plane", summed, TABLE_KEYS["cross_plane"])]
