@@ -180,3 +180,49 @@ async def test_a_busy_loop_causes_no_false_ack_timeout(make_nats):
     finally:
         done.set()
         await asyncio.to_thread(thread.join)
+
+
+async def test_a_blocked_loop_delays_only_what_it_hands_over_itself(make):
+    web = make("web.example", short_circuit=True)
+    async with web:
+        runtime, loop = web._runtime, asyncio.get_running_loop()
+        blocked, go_on, both = threading.Event(), threading.Event(), asyncio.Event()
+        taken: list[str] = []
+
+        def take(name: str) -> None:
+            taken.append(name)
+            if len(taken) == 2:
+                both.set()
+
+        async def block() -> None:
+            runtime.hand_over(take, "of the blocked loop")  # which would wake ours in its next turn
+            blocked.set()
+            go_on.wait(10)
+
+        thread = threading.Thread(target=asyncio.run, args=(block(),))
+        thread.start()
+        try:
+            await loop.run_in_executor(None, blocked.wait, 10)
+            await loop.run_in_executor(None, runtime.hand_over, take, "of another thread")
+            await asyncio.wait_for(both.wait(), 5)
+            assert taken == ["of the blocked loop", "of another thread"]
+        finally:
+            go_on.set()
+            thread.join()
+
+
+async def test_a_loop_that_ended_owes_no_wake_up(make):
+    web = make("web.example", short_circuit=True)
+    async with web:
+        runtime, taken = web._runtime, asyncio.Event()
+
+        def ended() -> None:
+            other = asyncio.new_event_loop()
+            other.call_soon(runtime.hand_over, lambda: None)
+            other.call_soon(other.stop)  # before the turn in which it would wake ours
+            other.run_forever()
+            other.close()
+
+        await asyncio.to_thread(ended)
+        await asyncio.to_thread(runtime.hand_over, taken.set)
+        await asyncio.wait_for(taken.wait(), 5)

@@ -8,8 +8,9 @@ from random import Random
 from .broker import Broker
 from .cluster import Cluster
 from .network import Connection, Network
-from .scheduler import Scheduler
+from .scheduler import Actor, Scheduler
 
+_UNNOTICED = 0.05  # seconds: half of what a caller waits for an acknowledgement
 _ERRORS = ("Unknown Error", 'Permissions Violation for Publish to "elsewhere"', "x" * 300)
 
 
@@ -22,10 +23,12 @@ class Faults:
         cluster: The servers.
         random: What is drawn from.
         replace: Begins to replace a replica of the service.
+        acknowledges: Whether an actor has read messages and not yet acknowledged them, in a world
+            that loses none: for its callers a long pause would be an absent service.
 
     Attributes:
         longest_pause: For how long an actor may not run.
-        paused: For how long actors did not run, in sum.
+        pauses: Until when actors did not run, and for how long, in seconds.
         active: Whether the network may still be hit.
     """
 
@@ -36,10 +39,12 @@ class Faults:
         cluster: Cluster,
         random: Random,
         replace: Callable[[], None],
+        acknowledges: Callable[[Actor], bool],
     ) -> None:
         self._scheduler, self._network, self._cluster = scheduler, network, cluster
-        self._random, self._replace = random, replace
-        self.longest_pause, self.paused = 1.0, 0.0
+        self._random, self._replace, self._acknowledges = random, replace, acknowledges
+        self.longest_pause = 1.0
+        self.pauses: list[tuple[float, float]] = []
         self.active = True
         self._half_open: list[Connection] = []
         self._steps: dict[str, Callable[[], bool]] = {
@@ -59,6 +64,14 @@ class Faults:
         """Let a fault happen; False if there was nothing that it could hit."""
         self._scheduler.note("fault:", name)
         return self._steps[name]()
+
+    def paused(self, since: float = 0.0) -> float:
+        """Return for how long actors did not run, in sum.
+
+        Args:
+            since: A time; pauses that had ended by then do not count.
+        """
+        return sum(seconds for until, seconds in self.pauses if until >= since)
 
     def heal(self) -> None:
         """Take all faults away: what was lost without notice is told now."""
@@ -152,8 +165,10 @@ class Faults:
             self._random.choice(actors),
             self._random.uniform(0.001, self.longest_pause),
         )
+        if self._acknowledges(actor):
+            seconds = min(seconds, _UNNOTICED)
         actor.paused_until = self._scheduler.now + seconds
-        self.paused += seconds
+        self.pauses.append((actor.paused_until, seconds))
         return True
 
     def _say_error(self) -> bool:

@@ -93,7 +93,7 @@ def lost_wake_up(replace: Replace) -> None:
                 break
             step, arguments = handed.popleft()
             step(*arguments)
-        self._taking = False
+        self._waker = None
 
     replace(Runtime, "_take", _take)
 
@@ -180,6 +180,8 @@ def deadline_lost_with_the_caller(replace: Replace) -> None:
     """Forget all timeouts when a caller shuts down, those of handlers that still run too."""
 
     def close(self: Timers) -> None:
+        for limit in self._heap:
+            limit[2] = None
         self._heap.clear()
         self._cancelled = 0
         self._armed = math.inf
@@ -233,12 +235,37 @@ def cancelled_in_the_order_of_a_set(replace: Replace) -> None:
     replace(HandlerRunner, "finish", finish)
 
 
+def woken_by_a_blocked_loop(replace: Replace) -> None:
+    """Leave it to the loop that was first to wake another one, though it may be blocked."""
+    before = Runtime._wake_soon
+
+    def _wake_soon(self: Runtime) -> None:
+        if self._waker is None:
+            before(self)
+
+    replace(Runtime, "_wake_soon", _wake_soon)
+
+
 def often_paused(seed: int) -> Plan:
     """Return a world whose threads are stopped again and again, and nothing is lost."""
     plan = Plan(f"often paused {seed}", requests=8, width=4)
     for phase in ("begun", "sent", "acknowledged", "handling", "responded"):
         plan.triggers += [("paused", phase, number) for number in range(6)]
     return plan
+
+
+def often_paused_in_process(seed: int) -> Plan:
+    """Return such a world whose services answer callers of the same process."""
+    plan = Plan(f"often paused in process {seed}", requests=6, short_circuit=True)
+    plan.triggers = [("paused", "handled", number) for number in range(8)]
+    return plan
+
+
+def left_early(seed: int) -> Plan:
+    """Return a world whose caller shuts down while handlers on its loop still run."""
+    return Plan(
+        f"left early {seed}", requests=2, callers=1, replicas=1, short_circuit=True, together=True
+    )
 
 
 def often_replaced(seed: int) -> Plan:
@@ -250,8 +277,10 @@ def often_replaced(seed: int) -> Plan:
 
 #: The worlds of a fault that those of ``plan_of`` show too rarely, and what they say of it.
 PLANS: dict[str, tuple[Callable[[int], Plan], str]] = {
+    "deadline of a handler lost when its caller shut down": (left_early, "after its deadline"),
     "404 between a PONG and the acknowledgement": (often_paused, "not acknowledged"),
     "handlers cancelled in the order of a set": (often_replaced, "in another order"),
+    "a blocked loop wakes another": (often_paused_in_process, "1 of 2 responses"),
 }
 
 #: Faults that worlds found in the connector, by name.
@@ -259,4 +288,5 @@ FOUND = {
     "deadline of a handler lost when its caller shut down": deadline_lost_with_the_caller,
     "404 between a PONG and the acknowledgement": not_found_after_a_pong,
     "handlers cancelled in the order of a set": cancelled_in_the_order_of_a_set,
+    "a blocked loop wakes another": woken_by_a_blocked_loop,
 }

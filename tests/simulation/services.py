@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from subtrie.connector import AckTimeout, Connector, HTTPError, Request, RequestTimeout
 from subtrie.connector._errors import PublishRefused
+from subtrie.connector._fragments import MAX_SILENCE
 
 if TYPE_CHECKING:
     from .world import World
@@ -87,7 +88,8 @@ def add_endpoints(world: World, service: Connector, deadline: float) -> None:
     @service.endpoint("POST", "/late/{caller}/{n}")
     async def handle_late(caller: str, n: int, request: Request) -> dict[str, Any]:
         world.begun(service, request, caller, n)
-        await asyncio.sleep(0.5)
+        async with world.within(service, request, "late"):
+            await asyncio.sleep(world.random.choice((0.5, _SLOW)))
         return answer(caller, n, request.body)
 
 
@@ -114,7 +116,8 @@ async def ask(world: World, caller: Connector, number: int, kind: str, *, must: 
     body = body_of(caller.host, number, kind)
     host = DENIED if kind == "denied" else SHOP
     url = f"https://{host}/{kind}/{caller.host}/{number}"
-    timeout = {"slow": 0.8, "two": 2.0}.get(kind, _ENOUGH if must else world.random.uniform(0.5, 5))
+    drawn = _ENOUGH if must else world.random.uniform(0.5, 5)
+    timeout = {"slow": 0.8, "late": 0.8, "two": 2.0}.get(kind, drawn)
     outcome = "response"
     began = world.scheduler.now
     try:
@@ -130,7 +133,7 @@ async def ask(world: World, caller: Connector, number: int, kind: str, *, must: 
                 outcome = f"{len(sources)} of {world.plan.replicas} responses"
         elif kind == "late":
             async with asyncio.timeout(_PATIENCE):
-                response = await caller.request("POST", url, body=body, timeout=_ENOUGH)
+                response = await caller.request("POST", url, body=body, timeout=timeout)
             _judge(world, caller, response, number, body)
         else:
             response = await caller.request("POST", url, body=body, timeout=timeout)
@@ -145,11 +148,13 @@ async def ask(world: World, caller: Connector, number: int, kind: str, *, must: 
         outcome = f"status {error.status}: {error.message}"
     world.outcome(number, kind, outcome)
     lasted = world.scheduler.now - began
-    if lasted > timeout + 0.5 + world.faults.paused:
+    if lasted > timeout + 0.5 + world.faults.paused():
         world.violated(f"request {number} ({kind}) ended after {lasted:.2f} s, not {timeout:.2f} s")
     wanted = {"denied": ("refused",), "slow": ("timeout",), "two": ("timeout",)}
     if kind == "late":
         wanted["late"] = ("timeout", "response")
+    if world.faults.paused(since=began) > MAX_SILENCE * caller._runtime.round_trip:
+        wanted["large"] = ("response", "timeout")  # its fragments came too late
     if outcome not in wanted.get(kind, ("response",)) and must:
         world.violated(f"request {number} ({kind}) must succeed: {outcome}")
     if outcome.startswith("status 4") and outcome[7:10] not in ("404", "408"):

@@ -21,7 +21,7 @@ from .faults import Faults
 from .installed import installed
 from .network import Network
 from .plan import KINDS, Plan, plan_of
-from .scheduler import Scheduler, Violation
+from .scheduler import Actor, Scheduler, Violation
 from .services import DENIED, INNER, SHOP, add_endpoints, add_inner, ask, body_of
 from .simulated_system import SimulatedLoop
 
@@ -103,7 +103,12 @@ class World:
         self.cluster.denied = lambda user, subject: DENIED.replace(".", "_") in subject
         self.cluster.on_publish = self._on_publish
         self.faults = Faults(
-            self.scheduler, network, self.cluster, Random(f"faults:{seed}"), self._replace
+            self.scheduler,
+            network,
+            self.cluster,
+            Random(f"faults:{seed}"),
+            self._replace,
+            self._acknowledges,
         )
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.seen: Counter[tuple[str, str]] = Counter()
@@ -202,7 +207,7 @@ class World:
                 self._cancelled[service] = number
             raise
         finally:
-            late = self.scheduler.now - deadline - self.faults.paused
+            late = self.scheduler.now - deadline - self.faults.paused()
             if late > 0.3:
                 self.violated(f"a handler ({kind}) ended {late:.3f} s after its deadline")
 
@@ -319,6 +324,12 @@ class World:
         error = context.get("exception")
         if not self.scheduler.over:
             self.violated(f"an event loop met an error: {context.get('message')}: {error!r}")
+
+    def _acknowledges(self, actor: Actor) -> bool:
+        """Return whether the loop of a service reads a connection just now, and loses none."""
+        sessions = [each._session for each in shared.all_connections()] if self.plan.calm else []
+        readings = [each._reading for each in sessions if each is not None]
+        return any(each is not None and each._lock._holder is actor for each in readings)
 
     def _make(self, host: str, user: str) -> Connector:
         plan = self.plan

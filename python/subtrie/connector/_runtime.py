@@ -81,7 +81,8 @@ class Runtime:
         self._sender_headers: dict[tuple[str, str | None], HeaderValues] = {}
         self._background: dict[asyncio.Task[Any], None] = {}  # in the order of their start
         self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = _system.queue()
-        self._taking = False
+        # The loop that will wake this one: this one itself once it is woken, None if none will.
+        self._waker: asyncio.AbstractEventLoop | None = None
         self._number = next(_numbers)
         _alive.add(self)
 
@@ -100,8 +101,7 @@ class Runtime:
         """Cancel the timeouts and leave the event loop."""
         self.timers.close()
         self._handed.clear()
-        self._taking = False
-        self.loop = None
+        self._waker = self.loop = None
 
     @contextmanager
     def tested(self, plane: str, clock: ManualClock | None) -> Iterator[None]:
@@ -171,33 +171,36 @@ class Runtime:
             On this connector's loop: what to call within this turn, which saves another one.
         """
         self._handed.extend(zip(repeat(step), arguments))
-        if not self._taking:
-            self._taking = True
+        if self._waker is not self.loop:
             if asyncio._get_running_loop() is self.loop:
+                self._waker = self.loop
                 return self._take
             self._wake()
         return None
 
     def _wake_soon(self) -> None:
-        loop = self.loop
-        if not self._taking and loop is not None and not loop.is_closed():
-            self._taking = True
-            running = asyncio._get_running_loop()
-            if running is loop:
-                loop.call_soon(self._take)
-            elif running is not None:
-                running.call_soon(self._wake)
-            else:
-                self._wake()
+        loop, waker = self.loop, self._waker
+        if waker is loop or loop is None or loop.is_closed():
+            return
+        running = asyncio._get_running_loop()
+        if running is loop:
+            self._waker = loop
+            loop.call_soon(self._take)
+        elif running is None or waker not in (None, running):
+            self._wake()  # the other loop may be blocked before it does
+        elif waker is None:
+            self._waker = running
+            running.call_soon(self._wake)
 
     def _wake(self) -> None:
         loop = self.loop
-        if loop is not None:
+        if loop is not None and self._waker is not loop:
+            self._waker = loop
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
-        self._taking = False  # first: a step given from now on wakes the loop again
+        self._waker = None  # first: a step given from now on wakes the loop again
         handed = self._handed
         for _ in range(_AT_ONCE):
             if not handed:
@@ -207,9 +210,10 @@ class Runtime:
                 step(*arguments)
             except Exception:
                 logger.exception("%s: a received message could not be processed", self.host)
-        if handed and self.loop is not None and not self._taking:
-            self._taking = True
-            self.loop.call_soon(self._take)
+        loop = self.loop
+        if handed and loop is not None and self._waker is not loop:
+            self._waker = loop
+            loop.call_soon(self._take)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start a background task on this connector's event loop."""
