@@ -41,7 +41,17 @@ LAST_IN_SEARCH = {
     "decisions.md",
     "dependencies.md",
     "contributing.md",
+    "index-design.md",
+    "index-notes.md",
+    "interoperability.md",
+    "reliability.md",
 }
+
+#: What lists every name and option is found after the pages that explain them.
+LISTS = ("python/", "command-line.md", "api.md", "errors.md")
+
+#: Pages that are what a reader of these words looks for: install, queue group, docker and health.
+FIRST_IN_SEARCH = {"README.md": 2.0, "subject-index.md": 3.0, "deploy.md": 4.0}
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
@@ -75,8 +85,8 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Rewrite links that leave ``docs/``, and replace drawings by their pictures."""
     here = page.file.src_uri
-    if here in LAST_IN_SEARCH:
-        page.meta.setdefault("search", {"boost": 0.1})
+    boost = FIRST_IN_SEARCH.get(here, 0.1 if here.startswith(LISTS) else 1.0)
+    page.meta.setdefault("search", {"boost": 0.1 if here in LAST_IN_SEARCH else boost})
     origin = next((source for source, target in KEPT_ELSEWHERE.items() if target == here), None)
     folder = posixpath.dirname(origin or f"docs/{here}")
     text = _FILE.sub(r'```\1 title="\2"', text)
