@@ -285,7 +285,7 @@ def test_a_program_that_cannot_start_says_why_in_one_line(run, tmp_path):
         program = run("service:stock", "--log-level", "error", MICROBUS_NATS=server.url)
         assert program.process.wait(30) == 1
         (line,) = program.log.read_text().splitlines()
-        assert "no connection to" in line
+        assert " ERROR subtrie.connector: stock.example: no connection to " in line
         assert "looked for stock.example_nats.creds, nats.creds in" in line
     finally:
         server.stop()
@@ -307,6 +307,7 @@ def test_a_start_that_takes_too_long_is_one_line(run):
     assert "Traceback" not in program.log.read_text()
     assert "no connection to nats://127.0.0.1:9" in failed
     assert "waited 0.45 s for it" in failed
+    assert " ERROR subtrie.connector: stock.example: no connection to " in failed
 
 
 def test_a_start_function_that_takes_too_long_is_one_line(run, tmp_path):

@@ -77,6 +77,7 @@ async def test_another_deployment_logs_it_once(caplog) -> None:
             assert await item(orders, 7) == {"id": 7}
         told = [each.getMessage() for each in caplog.records if "uses=" in each.getMessage()]
         assert len(told) == 1
+        assert told[0].startswith(f"{orders.host}: ")
         assert "https://stock.shop/secret" in told[0] or "https://stock.shop:443/secret" in told[0]
     finally:
         await _stop(orders, other)

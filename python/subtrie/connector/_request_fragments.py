@@ -60,9 +60,8 @@ def _publish_rest(
     try:
         subject = str(address.replace(slot=instance))
     except SubtrieError:
-        logger.warning(
-            "%s was acknowledged by %a, which is not a valid instance id", call.subject, instance
-        )
+        text = "%s: %s was acknowledged by %a, which is not a valid instance id"
+        logger.warning(text, address.source, call.subject, instance)
         return
     for number in range(2, len(parts) + 1):
         fragment = fragment_of(request, parts, number)

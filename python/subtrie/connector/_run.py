@@ -99,7 +99,11 @@ def run(*connectors: Connector) -> None:
     try:
         asyncio.run(serve(*connectors))
     except (BusError, ConnectionError, TimeoutError) as error:
-        logger.error("%s%s", error, missing_creds(error, connectors))
+        # Some errors are of one service; those of the connection, of all of them.
+        hosts = ", ".join(each.host for each in connectors) + ": "
+        if str(error).startswith(tuple(f"{each.host}: " for each in connectors)):
+            hosts = ""
+        logger.error("%s%s%s", hosts, error, missing_creds(error, connectors))
         raise SystemExit(1) from None
 
 

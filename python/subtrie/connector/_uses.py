@@ -83,7 +83,7 @@ class DeclaredUses:
         key = port, host, method
         if key not in self._logged and len(self._logged) < MOST_LOGGED:
             self._logged.add(key)
-            logger.warning("%s", error, extra={"service": runtime.host})
+            logger.warning("%s: %s", runtime.host, error, extra={"service": runtime.host})
 
 
 def _patterns_of(use: Use) -> list[str]:
