@@ -111,7 +111,7 @@ def from_python(rows: list[Row], axes: Axes) -> None:
         axes.text(row["median_ns"] * 1.08, row["who"], f"{row['median_ns']:,.0f}", va="center")
     axes.set_xscale("log")
     axes.set_xlim(right=max(row["median_ns"] for row in bars) * 8)
-    axes.set_xlabel(f"ns per subject, median, {size:,} subscriptions, uniform unless stated")
+    axes.set_xlabel(f"ns per subject, median\n{size:,} subscriptions, uniform unless stated")
     axes.grid(axis="y", visible=False)
     _thousands(axes.xaxis)
 

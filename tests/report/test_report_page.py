@@ -70,6 +70,19 @@ def test_a_page_opens_without_an_error(browser, pages, name):
     assert browser.run("return document.querySelectorAll('main section').length") >= 2
 
 
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_select_of_edges_cut_the_name_of_the_second_service(browser, pages, screen):
+    browser.resize(screen)
+    browser.open(pages["small"])
+    room, needed = browser.run("""
+        const edges = document.querySelector("select[name=edge]");
+        const pen = document.createElement("canvas").getContext("2d");
+        pen.font = getComputedStyle(edges).font;
+        const texts = [...edges.options].map((each) => pen.measureText(each.text).width);
+        return [edges.clientWidth - 30, Math.max(...texts)]""")  # 30: the padding and the arrow
+    assert needed <= room
+
+
 def test_a_table_sorts_by_number_and_back(browser, pages):
     browser.open(pages["small"])
     assert press_head(browser, "coverage", "matched") == "descending"

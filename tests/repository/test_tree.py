@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import subprocess
 import sys
@@ -157,3 +158,18 @@ def test_headings_of_one_name_have_anchors_with_numbers():
         {"a-b--c", "a-b", "a-b-1", "here"},
         {"a-b-c", "a-b", "a-b_1", "here"},
     )
+
+
+def test_each_picture_is_in_the_list_of_pictures():
+    """Pictures that no list named were of an earlier page of the report, and cut."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([\w*-]+\.(?:png|svg))`", text))
+    pictures = [
+        each.name
+        for each in (ROOT / "docs" / "pictures").iterdir()
+        if each.suffix in {".png", ".svg"}
+    ]
+    named = {each for name in pictures for each in listed if fnmatch.fnmatch(name, each)}
+    assert named == listed
+    unlisted = [name for name in pictures if not any(fnmatch.fnmatch(name, e) for e in listed)]
+    assert unlisted == []

@@ -206,7 +206,8 @@ RULES = (
         "subject",
         lambda row: "warning" if row["received"] else "note",
         lambda row: (
-            f"Not a canonical address: {row['reason']}"
+            "Not a canonical address"
+            + ("" if row["reason"] == "not-canonical" else f": {row['reason']}")
             + (f"; {row['received']} were delivered all the same" if row["received"] else "")
         ),
         "",
