@@ -50,6 +50,7 @@ OTHERS = {
         "MAX_ACK_WAIT": "round trips",
         "_MOST_SILENCES": "times",
     },
+    "_for_clients": {"_LONGEST": "of a header, the rest of which is not read"},
     "_identity": {"_LONGEST_ID": "of the grammar"},
     "_lifecycle": {
         "_STARTUP_LIMIT": "time",

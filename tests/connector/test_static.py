@@ -128,6 +128,32 @@ async def test_a_link_that_replaces_a_folder_meanwhile_is_not_followed(folder, m
         _static._response(folder, ["docs", "secret.txt"], 1000, {})
 
 
+async def test_a_file_that_a_client_has_is_not_sent_again(serving, folder):
+    caller, web = serving
+
+    async def given(tags, method="GET"):
+        headers = {"If-None-Match": tags} if tags else {}
+        return await caller.request(method, f"{URL}/app.js", headers=headers)
+
+    async with caller, web:
+        first = await given("")
+        tag = first.headers["Etag"]
+        assert (first.status, tag[0], tag[-1]) == (200, '"', '"')
+        for tags in (tag, f"W/{tag}", f'"a", {tag}', f' "b" ,W/{tag}', "*"):
+            for method in ("GET", "HEAD"):
+                same = await given(tags, method)
+                assert (same.status, same.body) == (304, b""), tags
+                assert same.headers["Etag"] == tag
+                assert same.headers["Cache-Control"] == "max-age=60"
+                assert "Content-Type" not in same.headers
+        for tags in ('"another"', tag.strip('"'), '""', ","):
+            assert (await given(tags)).status == 200
+        (folder / "app.js").write_text("2")
+        changed = await given(tag)
+        assert (changed.status, changed.body) == (200, b"2")
+        assert changed.headers["Etag"] != tag
+
+
 async def test_a_file_has_a_largest_size(serving, folder):
     caller, web = serving
     (folder / "most.bin").write_bytes(bytes(1000))

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._core import control_headers
 from ._errors import HTTPError
+from ._for_clients import best_language, external_url
 from ._headers import Headers, HeaderValues
 from ._json import json_value
 from ._url import parse_query
@@ -112,6 +113,31 @@ class Request(_WithHeaders):
             HTTPError: The body is not valid JSON (400).
         """
         return _read_json(self.body)
+
+    def external_url(self, url: str) -> str:
+        """Return a URL of the bus as the client of an ingress reaches it.
+
+        ``/order/7`` of ``shop.example`` becomes ``https://www.example.com/shop.example/order/7``,
+        from the headers ``X-Forwarded-…`` that the ingress set; without them, the path alone.
+
+        Args:
+            url: The URL, or a path of the host that was asked; a relative path stays as it is.
+        """
+        return external_url(self.headers, self.url, url)
+
+    def language(self, *offered: str) -> str:
+        """Return which language the client prefers, by ``Accept-Language``.
+
+        Args:
+            offered: The languages, such as ``en`` and ``fr-CA``; the first one is returned if the
+                client wants another or says nothing.
+
+        Raises:
+            TypeError: No language is offered.
+        """
+        if not offered:
+            raise TypeError("language() needs the languages to choose from, such as 'en', 'de'")
+        return best_language(self.headers.get("Accept-Language", ""), offered)
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.url} source={self.source or 'unverified'}>"

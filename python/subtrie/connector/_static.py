@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -52,7 +53,8 @@ class StaticFiles:
 
         A path never leaves the folder: not by ``..``, not by an escape, not by a link. A link that
         stays inside is followed; names that begin with a dot are not served, but ``.well-known``.
-        A folder is its ``index.html``.
+        A folder is its ``index.html``. A file that the client has already (``If-None-Match`` with
+        the ``Etag`` of its content) is not sent again.
 
         Args:
             route: The route, which ends in ``{name...}``: ``/assets/{name...}``.
@@ -79,14 +81,24 @@ class StaticFiles:
         def static(request: Request) -> Response:
             # Decoded: an escape is checked as what it stands for.
             names = next(iter(request.arguments.values())).split("/")
-            return _response(base, names, self._most(), headers)
+            held = request.headers.get("If-None-Match", "")
+            return _response(base, names, self._most(), headers, held)
 
         for method in ("GET", "HEAD"):
             self._add(method, route, requires=requires)(static)
 
 
-def _response(base: Path, names: list[str], most: int, headers: dict[str, str]) -> Response:
+def _response(
+    base: Path, names: list[str], most: int, headers: dict[str, str], held: str = ""
+) -> Response:
     """Return a file below a folder, or where a folder below it is.
+
+    Args:
+        base: The folder.
+        names: The parts of the path.
+        most: The largest size in bytes.
+        headers: The headers of every response.
+        held: The tags of what the client has (``If-None-Match``): that is not sent again.
 
     Raises:
         HTTPError: There is none, or it is not below the folder (404), or it is too large (413).
@@ -99,7 +111,17 @@ def _response(base: Path, names: list[str], most: int, headers: dict[str, str]) 
     if not names[-1]:
         found = _inside(base, [*names[:-1], INDEX])
     content = _content(base, found, most)
-    return Response(200, content, headers={"Content-Type": _type_of(found.name), **headers})
+    tag = f'"{sha256(content).hexdigest()}"'
+    if _holds(held, tag):
+        return Response(304, headers={"Etag": tag, **headers})
+    given = {"Content-Type": _type_of(found.name), "Etag": tag, **headers}
+    return Response(200, content, headers=given)
+
+
+def _holds(held: str, tag: str) -> bool:
+    """Return whether a tag is among those of a client (RFC 9110, 13.1.2)."""
+    tags = (each.strip().removeprefix("W/") for each in held.split(","))
+    return any(each in (tag, "*") for each in tags)
 
 
 @cache
