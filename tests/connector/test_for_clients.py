@@ -1,4 +1,4 @@
-"""What a request tells about the client of an ingress: the address it knows, and its languages."""
+"""The client of an ingress as a request shows it: the address that it knows, and its languages."""
 
 from __future__ import annotations
 

@@ -197,14 +197,14 @@ async def test_a_blocked_loop_delays_only_what_it_hands_over_itself(make):
         async def block() -> None:
             runtime.hand_over(take, "of the blocked loop")  # which would wake ours in its next turn
             blocked.set()
-            go_on.wait(10)
+            go_on.wait(30)
 
         thread = threading.Thread(target=asyncio.run, args=(block(),))
         thread.start()
         try:
-            await loop.run_in_executor(None, blocked.wait, 10)
+            await loop.run_in_executor(None, blocked.wait, 30)
             await loop.run_in_executor(None, runtime.hand_over, take, "of another thread")
-            await asyncio.wait_for(both.wait(), 5)
+            await asyncio.wait_for(both.wait(), 30)
             assert taken == ["of the blocked loop", "of another thread"]
         finally:
             go_on.set()
@@ -225,4 +225,4 @@ async def test_a_loop_that_ended_owes_no_wake_up(make):
 
         await asyncio.to_thread(ended)
         await asyncio.to_thread(runtime.hand_over, taken.set)
-        await asyncio.wait_for(taken.wait(), 5)
+        await asyncio.wait_for(taken.wait(), 30)

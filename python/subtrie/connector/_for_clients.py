@@ -1,4 +1,4 @@
-"""What a request says about the client of an ingress: its address of a URL, and its languages.
+"""The client of an ingress as a request shows it: its address of a URL, and its languages.
 
 The headers are those of the first request of the chain: a handler's own requests pass them on.
 """
