@@ -95,6 +95,7 @@ def test_only_messages_that_are_in_order_are_evidence() -> None:
         ({"taken": 0, "days": frozenset()}, "never delivered"),
         ({"published": 0, "taken": 0}, "never accepted"),
         ({"standing": "unknown"}, "the sender is not verified"),
+        ({"standing": "claimed"}, "the broker did not prove the identity"),
         ({"route": None}, "no subscribed route"),
         ({"kind": "other", "pattern": "orders.7"}, "not a Microbus request"),
     ):

@@ -53,6 +53,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
         host: str | None,
         min_days: int | None,
         min_sources: int | None,
+        claimed_identities: bool,
         payloads: str | None,
         fail_on: tuple[str, ...],
         streams: tuple[str, ...],
@@ -78,6 +79,8 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
             given: dict[str, Any] = {
                 name: value for name, value in thresholds.items() if value is not None
             }
+            if claimed_identities:
+                given["claimed_identities"] = True
             wanted = set(tables) & set(ANSWERS)
             asked = bool(rules or code or answers or subject or given or wanted or payloads)
             questions = Questions(
@@ -127,6 +130,10 @@ _OPTIONS = (
     click.option(
         "--min-sources", type=click.IntRange(min=1),
         help="Propose a wildcard after evidence from this many services (default: 2).",
+    ),
+    click.option(
+        "--claimed-identities", is_flag=True,
+        help="Propose rules also for clients whose name the broker did not prove.",
     ),
     click.option(
         "--payloads", type=click.Choice(["heads"]),

@@ -2,13 +2,13 @@
 
 Of Microbus there is one rule for each source, destination, port, method, slot and subscribed route.
 A message is evidence if the broker accepted it, a client received it, the identity of its
-connection is its source, and today's rules, if they are known, do not forbid it. A rule needs
-evidence on ``min_days`` days. A part of the path becomes a wildcard if the subscribed route has one
-there, and the evidence for the route has several values, on ``min_days`` days, from ``min_sources``
-sources; one suffices if its code has that call with a wildcard there. The trust root is never
-generalised. Planes are never wildcards, and slots are those that were used. Of other subjects, if
-they are asked for, the rule is the subscription that received the messages. Pure rules, for the
-proposal of an audit and for narrowing a user's entries.
+connection is proven and is its source, and today's rules, if they are known, do not forbid it. A
+rule needs evidence on ``min_days`` days. A part of the path becomes a wildcard if the subscribed
+route has one there, and the evidence for the route has several values, on ``min_days`` days, from
+``min_sources`` sources; one suffices if its code has that call with a wildcard there. The trust
+root is never generalised. Planes are never wildcards, and slots are those that were used. Of other
+subjects, if they are asked for, the rule is the subscription that received the messages. Pure
+rules, for the proposal of an audit and for narrowing a user's entries.
 """  # P-05, P-06
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from .._core.errors import SubtrieError
 Values = tuple[str, str]
 #: The tokens of a Microbus request before its path.
 _HEAD = 7
+#: The standing of traffic whose sender the broker did not prove: the client chose its own name.
+CLAIMED = "claimed"
 #: Messages for the broker itself, which no client receives.
 _BROKER = "$JS."
 
@@ -54,7 +56,7 @@ class Observed:
         pattern: The subject with the subscribed route in place of the path, else folded; what is
             subscribed to.
         route: The subscribed route, or None.
-        standing: ``verified``, ``unknown`` or ``spoofed``.
+        standing: ``verified``, ``unknown``, ``spoofed``, or ``claimed``.
         allowed: Whether today's rules allow it; None if they are not known.
         published: The accepted messages or subscriptions; the most if their number is not known.
         taken: Those that a client received; the least if their number is not known.
@@ -128,6 +130,10 @@ def propose(
     for each in observed:
         if each.standing == "spoofed" or each.allowed is False:
             continue  # in the table of violations
+        if each.standing == CLAIMED:
+            if each.published:
+                thin.append(_thin(each, 1, "the broker did not prove the identity"))
+            continue
         if each.kind == "reply":
             rules += _reply(each)
         elif each.kind == "subscription":

@@ -21,6 +21,10 @@ def is_host(name: str | None) -> bool:
     return True
 
 
+#: What an identity rests on that the broker proved.
+PROVEN = ("jwt", "nkey", "user")
+
+
 @dataclass(frozen=True, slots=True)
 class Who:
     """The identity of a connection.

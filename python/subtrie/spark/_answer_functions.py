@@ -80,20 +80,22 @@ def synthesise(
     *,
     min_days: int = 3,
     min_sources: int = 2,
+    claimed_identities: bool = False,
 ) -> tuple[DataFrame, DataFrame]:
     """Return the smallest rules that cover the traffic, and what is too thin for a rule.
 
     There is one rule for each source, destination, port, method, slot and subscribed route. Only
-    messages that the broker accepted, that a client received, whose source is the identity of the
-    connection, and that today's rules allow are evidence. A part of a path becomes a wildcard only
-    if the subscribed route has one there and several values were seen, on ``min_days`` days, from
-    ``min_sources`` services. The trust root is never generalised.
+    messages that the broker accepted, that a client received, whose source is the proven identity
+    of the connection, and that today's rules allow are evidence. A part of a path becomes a
+    wildcard only if the subscribed route has one there and several values were seen, on
+    ``min_days`` days, from ``min_sources`` services. The trust root is never generalised.
 
     Args:
         events: A table with the columns ``EVENTS``.
         rules: Today's permissions by service.
         min_days: The days on which there must be evidence for a rule.
         min_sources: The services from which there must be evidence for a wildcard.
+        claimed_identities: Whether a name that the broker did not prove is evidence too.
 
     Returns:
         The tables ``proposal`` (``service, verb, rule``, ``days``, ``sources``, ``count``,
@@ -103,7 +105,12 @@ def synthesise(
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
     """
-    questions = Questions(rules=rules, min_days=min_days, min_sources=min_sources)
+    questions = Questions(
+        rules=rules,
+        min_days=min_days,
+        min_sources=min_sources,
+        claimed_identities=claimed_identities,
+    )
     proposal, thin = _answers(events, questions).synthesise()
     spark = events.sparkSession
     return _frame(spark, "proposal", proposal), _frame(spark, "too_thin", thin)

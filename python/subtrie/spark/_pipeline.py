@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: The partials of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
-_QUESTIONS = ("subject", "time", "min_days", "min_sources")
+_QUESTIONS = ("subject", "time", "min_days", "min_sources", "claimed_identities")
 
 
 class Audit(Run):

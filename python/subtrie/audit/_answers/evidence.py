@@ -45,7 +45,11 @@ def together(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in edges:
         key = tuple(
-            row[n] for n in ("service", "kind", "pattern", "standing", "allowed", "account")
+            row[n]
+            for n in (
+                *("service", "kind", "pattern", "standing", "allowed", "account"),
+                "identity_source",
+            )
         )
         into = found.get(key)
         if into is None:

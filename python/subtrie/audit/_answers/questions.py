@@ -30,6 +30,8 @@ class Questions:
         time: The time of ``at``; None for none.
         min_days: The days on which there must be evidence for a rule.
         min_sources: The services from which there must be evidence for a wildcard.
+        claimed_identities: Propose also from traffic of clients whose name the broker did not
+            prove.
         payloads: ``heads`` reads message id, op code and status of Microbus messages, for their
             latency; None reads no payload.
         automatic: Answer only if the traffic has no plane, so that the other tables say little.
@@ -42,6 +44,7 @@ class Questions:
     time: datetime | None = None
     min_days: int = 3
     min_sources: int = 2
+    claimed_identities: bool = False
     payloads: str | None = None
     automatic: bool = False
     streams: Streams | None = None

@@ -3,7 +3,7 @@
 | kind | key | sums |
 |---|---|---|
 | ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, least accepted subject, earliest (time, subject), greatest accepted subject |
-| ``value`` | pattern with its route, position of a wildcard in the path, account | least and greatest value |
+| ``value`` | pattern with its route, position of a wildcard in the path, account, whether the sender is proven | least and greatest value |
 | ``match`` | identity (where no rule matches), number of a rule, window, account | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day, window, account of a refused subscription | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last |
@@ -22,7 +22,7 @@ from typing import Any
 #: The key of an edge: messages of one service to one pattern.
 EDGE = (
     *("service", "kind", "plane", "port", "pattern", "route", "standing", "identity"),
-    *("allowed", "decided", "code", "account"),
+    *("allowed", "decided", "code", "account", "identity_source"),
 )
 
 

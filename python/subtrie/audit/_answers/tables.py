@@ -11,7 +11,8 @@ from ... import SubjectTrie
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
-from ...acl._synthesis import Observed, Thresholds, propose, route_key
+from ...acl._synthesis import CLAIMED, Observed, Thresholds, propose, route_key
+from .._identity import PROVEN
 from .._schema import TABLE_KEYS, TABLES
 from .evidence import left_open, together
 from .flows import answered, per_minute
@@ -228,13 +229,16 @@ class Answers:
         observed: dict[str | None, list[Observed]] = {}
         for row in together(self.edges):
             observed.setdefault(row["account"], []).append(Observed(
-                row["service"], row["kind"], row["pattern"], row["route"], row["standing"],
+                row["service"], row["kind"], row["pattern"], row["route"],
+                self._standing(row["standing"], row["identity_source"]),
                 row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
                 tuple(row["witnesses"]), left_open(row, self.code, questions.min_days),
                 None not in row["codes"],
             ))  # fmt: skip
         values: dict[str | None, dict[str, dict[int, tuple[str, str]]]] = {}
-        for (pattern, position, account), (low, high) in self.sums["value"].items():
+        for (pattern, position, account, proven), (low, high) in self.sums["value"].items():
+            if not (proven or questions.claimed_identities):
+                continue
             into = values.setdefault(account, {}).setdefault(route_key(pattern), {})
             least, greatest = into.get(position, (low, high))
             into[position] = min(least, low), max(greatest, high)
@@ -259,24 +263,30 @@ class Answers:
         ]  # fmt: skip
         return covered, thin
 
+    def _standing(self, standing: str, identity_source: str | None) -> str:
+        """Return ``claimed`` for what only a client's own word makes verified."""  # A82
+        proven = identity_source in PROVEN or self.questions.claimed_identities
+        return standing if proven or standing != "verified" else CLAIMED
+
     def _active_subscriptions(self, last: datetime | None) -> Iterator[tuple[str | None, Observed]]:
         """Yield each subscription of each identity once, with the days on which it was active.
 
         Beside it stands its account.
         """
-        found: dict[tuple[str, str, str | None], tuple[Any, int, frozenset[int]]] = {}
+        found: dict[tuple[str, str, str | None, str], tuple[Any, int, frozenset[int]]] = {}
         for row in self.subscriptions:
             if row["identity"] is None:
                 continue
             end = row["end"] or last or row["start"]
-            key = row["identity"], row["pattern"], row["account"]
+            standing = self._standing("verified", row["identity_source"])
+            key = row["identity"], row["pattern"], row["account"], standing
             allowed, count, days = found.get(key) or (self._may_subscribe(row), 0, frozenset())
             active: range | tuple[()] = ()
             if row["start"] is not None:  # a log or a snapshot may have no times
                 active = range(_day(row["start"]), _day(end) + 1)
             found[key] = allowed, count + 1, days | frozenset(active)
-        for (identity, pattern, account), (allowed, count, days) in found.items():
-            yield account, Observed(identity, "subscription", pattern, None, "verified", allowed,
+        for (identity, pattern, account, standing), (allowed, count, days) in found.items():
+            yield account, Observed(identity, "subscription", pattern, None, standing, allowed,
                                     count, count, days, (pattern,))  # fmt: skip
 
     def gap(self) -> Rows:

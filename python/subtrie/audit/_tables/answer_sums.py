@@ -14,6 +14,7 @@ from .._answers.flows import divided
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
 from .._answers.sums import Sums, greatest_known, least_known
+from .._identity import PROVEN
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
 from .classified import Classified, columns_of
@@ -68,12 +69,12 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     known = zip(
         *(column.to_pylist() for column in (
             of.service, of.kinds, of.plane, of.port, of.pattern, of.route, of.standing,
-            of.identity, of.call, of.account, of.texts,
+            of.identity, of.call, of.account, of.identity_source, of.texts,
         )), of.matched.decided.tolist(), strict=True,
     )  # fmt: skip
     for row, (counted, about) in enumerate(zip(sent, known, strict=True)):
         window, published, refused, taken, undelivered, first, last, *span, days = counted
-        *_, pattern, route, standing, identity, call, account, subject, decided = about
+        *_, pattern, route, standing, identity, call, account, source, subject, decided = about
         days = days or ()
         allowed = None
         if decided != NO_RULES:
@@ -82,14 +83,15 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         accepted = subject if published > 0 else None
         sums.add(
             "edge",
-            (*about[:8], allowed, decided, call, account),
+            (*about[:8], allowed, decided, call, account, source),
             (published, refused, taken, undelivered, received, *span,
              accepted, (first or 0, subject), accepted),
         )  # fmt: skip
         evidence = standing == "verified" and taken > 0 and allowed is not False
         if evidence and route is not None and ("*" in route or ">" in route):
             for position, value in _values(route, subject):
-                sums.add("value", (pattern, position, account), (value, value))
+                at = pattern, position, account, source in PROVEN
+                sums.add("value", at, (value, value))
         if decided == NO_RULES:
             continue
         everything, seen = published + refused, frozenset(day // 4 // DAY for day in days)

@@ -55,7 +55,9 @@ class Classified:
         self._bucket, subjects = bucket, bucket.subjects
         self.subjects: Subjects = subjects
         self.at = bucket.publishes["at"].combine_chunks()
-        self.identity = bucket.publishes["identity"].combine_chunks()
+        self.identity, self.identity_source = (
+            bucket.publishes[name].combine_chunks() for name in ("identity", "identity_source")
+        )
         conn = bucket.publishes["conn"].combine_chunks()
         of_subject = _OfSubjects(subjects)
         self.source = of_subject.source.take(self.at)
