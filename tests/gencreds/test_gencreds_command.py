@@ -448,3 +448,30 @@ def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
     assert len(list(folder.iterdir())) == 3
     write_all([("text", folder / "a.creds")])
     assert [each.name for each in folder.iterdir()] == ["a.creds"]
+
+
+def test_a_mistake_in_a_script_of_another_service_stopped_the_rules_of_one(tree):
+    """``--service`` chose among services only after every file had been judged."""
+    script = HEAD.replace("orders.shop", "My Scratch") + 'Client("orders.shop")\n'
+    event = HEAD.replace("orders", "mail") + (
+        'placed = Event("orders.shop", "/on-placed")\n'
+        "async def f():\n    await mail.trigger(placed, {})\n"
+    )
+    folder = tree({"orders.py": ORDERS, "scratch.py": script, "mail.py": event})
+    every = _run(folder, "--plane", "prod", "--dry-run")
+    assert every.exit_code == 2
+    assert "scratch.py:" in every.output
+    done = _run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
+    assert done.exit_code == 0, done.output
+    alone = tree({"alone/orders.py": ORDERS})
+    (one,) = [each for each in scan(folder, hosts=["orders.shop"]) if each.host == "orders.shop"]
+    (two,) = scan(alone / "alone")
+    assert rules(one, "p").publish_allow == rules(two, "p").publish_allow
+
+
+def test_a_mistake_in_a_file_that_a_service_imports_is_never_passed_over(tree):
+    broken = HEAD.replace("orders.shop", "My Scratch")
+    folder = tree({"orders.py": "import scratch\n" + ORDERS, "scratch.py": broken})
+    done = _run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
+    assert done.exit_code == 2
+    assert "scratch.py:" in done.output

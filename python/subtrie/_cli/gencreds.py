@@ -153,7 +153,7 @@ def gencreds(
     form = "json" if in_json else form
     writes = not dry_run and form in ("text", "json")
     try:
-        services = _chosen(scan(source), names, source)
+        services = _chosen(scan(source, hosts=names), names, source)
         if any(each.dynamic for each in services) and not allow_dynamic:
             if form == "json":
                 print(unresolved_as_json(services, plane))

@@ -81,13 +81,19 @@ class ConnectorInstances:
                     self.without_host.append((each, why))
                 else:
                     host = self._checked(host, each)
+                    if host is None:
+                        self._outside.add(each)
+                        continue
                     self.hosts.setdefault(host, []).append(each)
                 self._hosts_of.setdefault(each, set()).add(host)
 
-    def _checked(self, host: str, instance: Instance) -> str:
+    def _checked(self, host: str, instance: Instance) -> str | None:
+        """Return the host; None if it is a mistake that is passed over."""
         try:
             return check_identity_host(host)
         except AddressError as error:
+            if instance.scope.file.path in self.tree.sources.passed_over:
+                return None
             raise located(error, Path(instance.scope.file.name), instance.node.lineno) from None
 
     # --- hosts

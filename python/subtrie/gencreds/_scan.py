@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from .. import microbus
@@ -48,21 +48,22 @@ MAX_USES = 20_000
 UNRESOLVED_HOST = "unresolved-host"
 
 
-def scan(path: str | Path) -> list[Service]:
+def scan(path: str | Path, *, hosts: Collection[str] = ()) -> list[Service]:
     """Return the services of a folder, or of a file and what it imports, by host.
 
     The source is parsed, never imported or run.
 
     Args:
         path: the folder or the file.
+        hosts: the services asked for; mistakes in files that no import connects are passed over.
 
     Raises:
-        PermissionsError: a file cannot be read or parsed, or an event is triggered by another host;
-            with ``.file`` and ``.line``.
+        PermissionsError: a file cannot be read, or an event is of another host; with ``.file``.
         AddressError: a method, route or host is not valid; with ``.file`` and ``.line``.
         FileNotFoundError: ``path`` does not exist.
     """
     tree = SourceTree(path)
+    tree.sources.passed_over = tree.unconnected(hosts)
     return _Scan(tree).services() if tree.sources.mentions else []
 
 
@@ -88,15 +89,14 @@ class _Scan:
             facts.planes += self.connectors.planes(host)
         for instance, why in self.connectors.without_host:
             site = Site(instance.node, instance.scope, ())
-            self._report(
-                self.unattributed, "calls", site, f"a connector whose host depends on {why}", None
-            )
-        mistakes = Mistakes()
-        for file_scopes in self.tree.all_files():
-            for site in file_scopes.sites:
-                try:
-                    self._site(site)
-                except SubtrieError as error:
+            message = f"a connector whose host depends on {why}"
+            self._report(self.unattributed, "calls", site, message, None)
+        tree, mistakes = self.tree, Mistakes()
+        for site in (site for scopes in tree.all_files() for site in scopes.sites):
+            try:
+                self._site(site)
+            except SubtrieError as error:
+                if site.scope.file.path not in tree.sources.passed_over:
                     mistakes.add(error)
         mistakes.check()
         return self._result()

@@ -77,6 +77,8 @@ class SourceFiles:
         else:
             self.load(self.root)
         self.own = set(self.files)
+        #: Files whose mistakes do not concern the services that are asked for.
+        self.passed_over: set[Path] = set()
 
     @property
     def whole(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
+from collections.abc import Collection
 from pathlib import Path
 
 from .._core.file_errors import file_error
@@ -27,6 +28,8 @@ class SourceTree:
         self._lineages: dict[Scope, list[Scope]] = {}
         self._asked = 0  # bases that are being resolved; a lineage is cached only when none are
         self._below: dict[Scope, list[Scope]] | None = None
+        #: The files that each file imports, or that import it.
+        self._neighbours: dict[Path, set[Path]] = {}
         self._load_imported()
         #: Attributes that are also assigned from outside their class: not constants.
         self.stored = {
@@ -54,16 +57,34 @@ class SourceTree:
         if isinstance(node, ast.alias):
             dotted = node.name.split(".")
             for length in range(1, len(dotted) + 1):
-                module_path = self.sources.module(".".join(dotted[:length]), file)
-                if module_path is not None:
-                    self.sources.at(module_path)
+                self._load_at(self.sources.module(".".join(dotted[:length]), file), file)
         elif isinstance(node, ast.ImportFrom):
             module_path = self.module_path(node, file)
+            self._load_at(module_path, file)
             if module_path is not None:
-                self.sources.at(module_path)
                 for alias in node.names:
                     if alias.name != "*":
-                        self.sources.at(module_path / alias.name)
+                        self._load_at(module_path / alias.name, file)
+
+    def _load_at(self, module_path: Path | None, importer: SourceFile) -> None:
+        found = None if module_path is None else self.sources.at(module_path)
+        if found is not None:
+            self._neighbours.setdefault(importer.path, set()).add(found.path)
+            self._neighbours.setdefault(found.path, set()).add(importer.path)
+
+    def unconnected(self, hosts: Collection[str]) -> set[Path]:
+        """Return the files that no import connects with one in which a host stands as a text.
+
+        The text of a ``Client`` or an ``Event`` does not count: it names a service that is called.
+        If no file has one, none is returned: the host is made at run time.
+        """
+        todo = [path for path, file in self.sources.files.items() if _names(file.tree, hosts)]
+        connected = set(todo)
+        while todo:
+            new = self._neighbours.get(todo.pop(), set()) - connected
+            connected |= new
+            todo += new
+        return set(self.sources.files) - connected if connected else set()
 
     def module_path(self, node: ast.ImportFrom, file: SourceFile) -> Path | None:
         """Return the path without ``.py`` that ``from … import`` names; None if it is external."""
@@ -155,3 +176,16 @@ class SourceTree:
         return any(
             isinstance(each, ExternalObject) and each.name.endswith("Protocol") for each in bases
         )
+
+
+def _names(tree: ast.Module, hosts: Collection[str]) -> bool:
+    """Return True if one of the hosts is a text, other than that of a client or an event."""
+    texts = {
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in hosts
+    }
+    for node in ast.walk(tree) if texts else ():
+        if isinstance(node, ast.Call):
+            made = node.func.value if isinstance(node.func, ast.Subscript) else node.func
+            if getattr(made, "attr", getattr(made, "id", "")) in ("Client", "Event"):
+                texts -= {each for each in node.args if isinstance(each, ast.Constant)}
+    return bool(texts)
