@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import Pattern, SubjectTrie
 from .._core.errors import SubtrieError
-from ..audit._tables.nearest import nearest_of
+from ..audit._tables.pattern_index import nearest_of
 from ._columns import text_column
 from ._sessions.shipped_files import send_file, worker_path
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
 from ..audit._partial.kinds import PARTIAL_ROWS, batches_of
 from ..audit._partial.partial import Partial, numbered_tables
-from ..audit._schema import TABLE_KEYS, arrow_schema
+from ..audit._schema import TABLE_KEYS, Rows, arrow_schema, rows
 from ..audit._tables.bucket import Subjects, by_account, sums_by_subject
 from ..audit._tables.by_subject import (
     HOTTEST,
@@ -25,10 +25,8 @@ from ..audit._tables.by_subject import (
     outside_rows,
 )
 from ..audit._tables.context import subscriptions_of
-from ..audit._tables.edges import edge_rows
 from ..audit._tables.pattern_index import PatternIndex, index_files, open_index
-from ..audit._tables.rows import Rows, rows
-from ..audit._tables.traffic import identity_rows, sorted_rows, unparseable_rows
+from ..audit._tables.traffic import edge_rows, identity_rows, sorted_rows, unparseable_rows
 from ._columns import spark_schema
 from ._table_of_messages import narrowed
 

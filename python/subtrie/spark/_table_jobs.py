@@ -6,6 +6,7 @@ rows of all buckets, and write the tables.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,7 @@ from ..audit._runs.run_writer import WRITTEN, Task, committed, table_writer
 from ..audit._tables.bucket import Bucket
 from ..audit._tables.by_subject import CANDIDATES, HOT
 from ..audit._tables.context import Context, Whole, context_of
-from ..audit._tables.pattern_index import (
-    PatternIndex,
-    mapped_file,
-    open_index,
-    subscription_blocks,
-)
+from ..audit._tables.pattern_index import BLOCK, PatternIndex, open_index, release_pages
 from ..audit._tables.traffic import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
 from ._columns import spark_schema
 from ._message_rows import MessageRows
@@ -134,7 +130,7 @@ def partial_rows(
         """Make the rows of the subscriptions."""
         for batch in batches:
             if batch.num_rows:
-                for block in subscription_blocks(worker_path(context.subscribed[2])):
+                for block in _subscription_blocks(worker_path(context.subscribed[2])):
                     yield from sorted_rows(subscription_rows(block))
 
     schema = spark_schema(TABLE_ROWS)
@@ -149,7 +145,27 @@ def partial_rows(
 
 def _opened(names: tuple[str, ...]) -> PatternIndex:
     """Return the index in these files; in a worker."""
-    return open_index(names, lambda name: mapped_file(worker_path(name)))
+    return open_index(names, lambda name: _mapped(worker_path(name)))
+
+
+def _mapped(path: str) -> mmap.mmap:
+    """Map a file into memory."""
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _subscription_blocks(path: str) -> Iterator[pa.Table]:
+    """Yield the subscriptions in a file of an index, 65,536 at a time.
+
+    Memory: one block; the pages of the others are not kept.
+    """
+    import pyarrow as pa
+
+    mapped = _mapped(path)
+    table = pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+    for start in range(0, table.num_rows, BLOCK):
+        yield table.slice(start, BLOCK)
+        release_pages(mapped)
 
 
 def _all_in_one_task(write: Task) -> Task:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import classify
 from .._partial.kinds import add_up
-from .._schema import TABLE_COLUMNS, arrow_schema
+from .._schema import TABLE_COLUMNS, Rows, arrow_schema
 from .bucket import Subjects
 from .pattern_index import PatternIndex
-from .rows import Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._partial.kinds import add_up
-from .._schema import TABLE_COLUMNS, TABLE_KEYS, arrow_schema
+from .._schema import TABLE_COLUMNS, TABLE_KEYS, Rows, arrow_schema, rows
 from .bucket import Bucket
-from .rows import Rows, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

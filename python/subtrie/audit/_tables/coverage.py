@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._partial.kinds import add_up, filled
-from .._schema import TABLE_KEYS
+from .._schema import TABLE_KEYS, Rows, rows
 from .bucket import Bucket, Subjects
-from .rows import Rows, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

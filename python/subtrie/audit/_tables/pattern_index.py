@@ -11,14 +11,14 @@ import hashlib
 import mmap
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
 from ..._core.errors import SubtrieError
+from .._readers.log_reader import native
 from .accounts import Accounts
-from .nearest import nearest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -221,6 +221,39 @@ class PatternIndex:
         return starts[found], np.maximum.accumulate(ends)
 
 
+def nearest_of(trie: Any, subjects: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Return the id of the nearest pattern of each subject, and the first token that differs.
+
+    Both are null for a subject that is null, not valid, or matched.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        extension = native()
+    except RuntimeError:  # the engine in plain Python
+        extension = None
+    if extension is None or not isinstance(trie, extension.SubjectTrie):
+        found = [_explained(trie, text) for text in subjects.to_pylist()]
+        return pa.array([i for i, _ in found], pa.int32()), pa.array(
+            [t for _, t in found], pa.int32()
+        )
+    numbers, places = (
+        np.frombuffer(each, np.int32) for each in extension.nearest_batch(trie, subjects)
+    )
+    none = numbers < 0
+    return pa.array(numbers, mask=none), pa.array(places, mask=none)
+
+
+def _explained(trie: Any, text: str | None) -> tuple[int | None, int | None]:
+    """Return the nearest pattern of one subject."""
+    try:
+        nearest = () if text is None else trie.explain(text, limit=1).nearest
+    except SubtrieError:
+        nearest = ()
+    return (nearest[0].subscription.id, nearest[0].differs_at) if nearest else (None, None)
+
+
 def index_files(subscriptions: pa.Table) -> tuple[Files, pa.Table]:
     """Return the files of the index of the subscribed patterns, and the subscriptions to them.
 
@@ -297,26 +330,8 @@ def open_index(names: Sequence[str], data: Callable[[str], Any]) -> PatternIndex
         image, *tables = map(data, names)
         _opened[key] = PatternIndex(image, *map(_table, tables))
         if isinstance(image, mmap.mmap):
-            _release(image)  # the checksum has read it all, and lookups read a part
+            release_pages(image)  # the checksum has read it all, and lookups read a part
         return _opened[key]
-
-
-def subscription_blocks(path: str) -> Iterator[pa.Table]:
-    """Yield the subscriptions in a file of an index, 65,536 at a time.
-
-    Memory: one block; the pages of the others are not kept.
-    """
-    mapped = mapped_file(path)
-    table = _table(mapped)
-    for start in range(0, table.num_rows, BLOCK):
-        yield table.slice(start, BLOCK)
-        _release(mapped)
-
-
-def mapped_file(path: str) -> mmap.mmap:
-    """Map a file into memory."""
-    with open(path, "rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _table(data: Any) -> pa.Table:
@@ -326,7 +341,7 @@ def _table(data: Any) -> pa.Table:
     return pa.ipc.open_file(pa.py_buffer(data)).read_all()
 
 
-def _release(mapped: mmap.mmap) -> None:
+def release_pages(mapped: mmap.mmap) -> None:
     """Return the pages of a mapped file to the system, which reads them again when needed."""
     if hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
