@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from report_runs import make_run
+from report_runs import make_run, row
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "acl"))
 
@@ -82,3 +82,27 @@ def test_the_command_ends_in_silence_if_its_reader_goes_away(runs, tmp_path, wor
     )  # fmt: skip
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
+    """It is more than a note only if more messages came than were stored: some came again."""
+
+    def flow(publisher, pattern, subscriber, queue, count):
+        return row("flows", publisher=publisher, pattern=pattern, subscriber=subscriber,
+                   queue=queue, published=count, delivered=count)  # fmt: skip
+
+    flows = [flow("web", "orders.paid.*", "stream ORDERS", None, 80)]
+    for consumer in ("silent", "once", "shipper", "*"):
+        count = 400 if consumer == "silent" else 80
+        queue = f"consumer {consumer}"
+        flows.append(flow("stream ORDERS", "orders.paid.*", consumer, queue, count))
+    acknowledged = "$JS.ACK.ORDERS.shipper.*.*.*.*.*"
+    flows.append(flow("shipper", acknowledged, "stream ORDERS", "consumer shipper", 80))
+    make_run(tmp_path / "run", {"flows": flows})
+    code, text = printed(tmp_path / "run", "--json")
+    found = [json.loads(line) for line in text.splitlines()]
+    assert code == 1
+    assert [(each["level"], each["message"], each["count"]) for each in found] == [
+        (level, f"{who} acknowledges nothing that stream ORDERS, consumer {who}, delivers", count)
+        for level, who, count in (("warning", "silent", 400), ("note", "once", 80))
+    ]

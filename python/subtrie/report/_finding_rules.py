@@ -273,3 +273,20 @@ RULES = (
         _always(""),
     ),
 )
+
+#: The rule about consumers of streams; its level and what is wanted need all flows.
+UNACKNOWLEDGED = FindingRule(
+    "flows",
+    ("publisher", "queue", "subscriber"),
+    "delivered",
+    "pattern",
+    _always("note"),
+    lambda row: (
+        f"{row['subscriber']} acknowledges nothing that {row['publisher']}, {row['queue']}, "
+        "delivers"
+    ),
+    "A stream sends a message again until it is acknowledged, or max_deliver is reached.",
+    _always(
+        "Acknowledge each message after the work, or create the consumer with the ack policy none."
+    ),
+)
