@@ -56,7 +56,7 @@ def main() -> None:
         from ._cli.app import app
 
         try:
-            app(standalone_mode=False)
+            app(prog_name="subtrie", standalone_mode=False)  # also as ``python -m``
         except click.exceptions.Abort:
             print("subtrie: interrupted", file=sys.stderr)
             raise SystemExit(INTERRUPTED) from None

@@ -265,6 +265,14 @@ def test_a_changed_file_starts_the_service_again(run, call, tmp_path):
     assert program.stop() == 0
 
 
+def test_a_command_that_is_started_again_has_its_own_name(run):
+    """The usage line said ``python -m subtrie.cli``, which the user had not typed."""
+    program = run("service.py", "--reload")
+    program.wait_for("give its module: service")
+    assert "Usage: subtrie run [OPTIONS]" in program.log.read_text()
+    assert program.stop() == 0
+
+
 def test_a_program_waits_for_a_broker_that_is_not_up_yet(run, call, tmp_path):
     server = NatsServer(tmp_path / "late")
     program = run("service:stock", MICROBUS_NATS=server.url)
