@@ -490,7 +490,7 @@ async def test_a_client_that_sends_or_reads_too_slowly_is_given_up(make_memory, 
         assert app._requests == 0
 
 
-async def test_the_server_starts_and_stops_the_connector(plane):
+async def test_the_server_starts_and_stops_the_connector(plane, caplog):
     web = Connector("web.example", plane=plane, nats="", deployment="TESTING")
     asked: asyncio.Queue[str] = asyncio.Queue()
     told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -502,6 +502,9 @@ async def test_the_server_starts_and_stops_the_connector(plane):
     await asked.put("lifespan.startup")
     assert (await told.get())["type"] == "lifespan.startup.complete"
     assert web.running
+    warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    alone = "there is no broker, so only this process is reached (set MICROBUS_NATS)"
+    assert warned == [f"web.example: {alone}"]
     await asked.put("lifespan.shutdown")
     assert (await told.get())["type"] == "lifespan.shutdown.complete"
     await living

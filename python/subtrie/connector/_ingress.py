@@ -23,7 +23,7 @@ from ._errors import HTTPError, error_body, reason_phrase, to_http_error
 from ._headers import Headers
 from ._ingress_headers import Origins, encoded, entering, for_the_bus, leaving, token_of
 from ._message import Response
-from ._run import log_to_stderr
+from ._run import log_to_stderr, warn_without_broker
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -118,6 +118,8 @@ class _Ingress:
         except (SubtrieError, OSError) as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
+        if begun:
+            warn_without_broker(connector)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         if begun:

@@ -41,9 +41,8 @@ async def serve(*connectors: Connector) -> None:
     try:
         await _until(stop, _start_all(connectors))
         for each in connectors:
-            if each._transport.nats is None and not stop.is_set():
-                text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
-                logger.warning(text, each.host, extra={"service": each.host})
+            if not stop.is_set():
+                warn_without_broker(each)
         await stop.wait()
     finally:
         for connector in reversed(connectors):
@@ -78,6 +77,13 @@ async def _start_all(connectors: Iterable[Connector]) -> None:
         for each in starting:
             each.cancel()
         await asyncio.gather(*starting, return_exceptions=True)
+
+
+def warn_without_broker(connector: Connector) -> None:
+    """Log a warning if a connector reaches nothing outside of its process."""
+    if connector._transport.nats is None:
+        text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
+        logger.warning(text, connector.host, extra={"service": connector.host})
 
 
 def log_to_stderr() -> None:
