@@ -24,7 +24,7 @@ RECORDS = Path(__file__).parent / "records"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "audit")]
 
 from clustered_system import SERVERS, Truth, system, traffic  # noqa: E402
-from clustered_truth import TABLES, too_slow  # noqa: E402
+from clustered_truth import TABLES, not_hottest, too_slow  # noqa: E402
 
 from subtrie.audit import Questions, audit  # noqa: E402
 from subtrie.report._findings import all_findings  # noqa: E402
@@ -48,6 +48,7 @@ def compared(truth: Truth, logs: list[Path]) -> dict[str, Any]:
             "lines": run.summary["lines"],
             "bytes": sum(log.stat().st_size for log in logs),
             "tables": tables,
+            "hot subjects that differ": not_hottest(truth, run),
             "requests slower in the log than for their program": too_slow(truth, run),
             "findings above a note": [[each.witness, each.count] for each in found],
             "unparseable lines": run.summary["unparseable_lines"],

@@ -18,6 +18,7 @@ from typing import Any
 from subtrie._core.errors import SubtrieError
 from subtrie._core.redaction import redact_text
 from subtrie.reference.microbus import check_identity_host
+from subtrie.wire import log
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -29,6 +30,7 @@ class _Login:
     issuers: tuple[str | None, ...] = ()
     nkey: str | None = None
     user: str | None = None
+    client: str | None = None
     told: bool = False
 
 
@@ -41,7 +43,8 @@ class Logins:
     def connect(self, conn: str, options: str) -> None:
         """Read the options of CONNECT. Those of a second one replace those of the first one."""
         found = _object(options.encode("utf-8", "surrogateescape"))
-        jwt, nkey, user = (_text(found.get(name)) for name in ("jwt", "nkey", "user"))
+        names = ("jwt", "nkey", "user", "name")
+        jwt, nkey, user, client = (_text(found.get(name)) for name in names)
         login = self._by_conn.setdefault(conn, _Login())
         login.told = False
         parts = [] if jwt is None else jwt.split(".")
@@ -53,6 +56,7 @@ class Logins:
             login.name = _text(said.get("name")) or login.subject
             login.issuers = (_text(said.get("iss")), _text(account))
         login.nkey, login.user = nkey or login.nkey, user or login.user
+        login.client = client or login.client
 
     def close(self, conn: str) -> None:
         """Forget a connection that was closed."""
@@ -91,6 +95,13 @@ class Logins:
         if client is not None and (user is None or shared):
             return _columns(client, "claimed", user, client)
         return _columns(user, how if user or how == "token" else None, user, client)
+
+    def client(self, conn: str, printed: str | None) -> str | None:
+        """Return the name of a client; what is printed has no place for one without a language."""
+        login = self._by_conn.get(conn)
+        if printed is None or login is None or login.client is None:
+            return log.client_name(printed)
+        return log.client_name(printed) or login.client
 
     def of_leaf(self, conn: str) -> dict[str, str | None] | None:
         """Return who a leaf node is, whose lines name no user: what its CONNECT names."""

@@ -138,6 +138,8 @@ class _Reader:
         self._open_keys: dict[Key, list[int]] = {}
         self._limits: list[tuple[datetime, int, _Window]] = []
         self._subscriptions: dict[tuple[str, str], _Subscription] = {}
+        #: The position of the latest line that can change the subscriptions.
+        self._changed = 0
         self._logins = Logins()
 
     def line(self, position: int, raw: bytes) -> None:
@@ -169,9 +171,8 @@ class _Reader:
             return
         prefix, rest = found
         conn = f"{'-' if prefix.pid is None else prefix.pid}/{prefix.kind}:{prefix.id}"
-        account, user, name = map(
-            _shown, (prefix.account, prefix.user, log.client_name(prefix.client))
-        )
+        client = self._logins.client(conn, prefix.client)
+        account, user, name = map(_shown, (prefix.account, prefix.user, client))
         leaf = prefix.kind == "leaf"
         who = self._logins.of_leaf(conn) if leaf and user is None else None
         who = who or self._logins.who(conn, account, (prefix.login, user), name)
@@ -250,6 +251,7 @@ class _Reader:
         time = self._time(record.ts, position)
         if (record.message or "").startswith("Starting nats-server"):
             server = f"{'-' if record.pid is None else record.pid}/"
+            self._changed = position
             for (conn, _), subscription in self._subscriptions.items():
                 subscription.active &= not conn.startswith(server)
             self._logins.restart(server.removesuffix("/"))
@@ -268,6 +270,7 @@ class _Reader:
             if text.startswith(log.SLOW_CONSUMER):
                 self._add(position, **shared, op="SLOW")
             elif client and _CLOSING.match(text):
+                self._changed = position
                 for (owner, _), subscription in self._subscriptions.items():
                     subscription.active &= owner != conn
                 self._logins.close(conn)
@@ -289,6 +292,7 @@ class _Reader:
         window = self._open.get(conn)
         if violation.kind == "subscribe":
             self._end(conn, violation.sid or "")
+            self._changed = position
         elif window is not None and (violation.kind == "reply" or window.row["subject"] == subject):
             window.refused = violation.kind
             self._close(conn, position)
@@ -308,6 +312,7 @@ class _Reader:
         if not up and not _CLOSING.match(text):
             return
         if not up and "/leaf:" in shared["conn"]:
+            self._changed = position
             self._logins.close(shared["conn"])
         remote = re.search(r"Remote: (.*)", text)
         named = re.search(r'"((?:[^"\\]|\\.)*)"', text)
@@ -320,6 +325,14 @@ class _Reader:
         conn, direction, op, size = row["conn"], row["direction"], row["op"], row.get("size")
         sid = row.get("sid", "")
         sent = direction == "out" and size is not None
+        changes = (client, op) in ((True, "SUB"), (True, "UNSUB"), (True, "DELSUB"))
+        leaf = "/leaf:" in conn
+        changes |= leaf and op in ("LS+", "LS-")
+        if changes and size is None and direction in ("in", "local" if op == "DELSUB" else "in"):
+            self._changed = position
+        received = op in ("PUB", "HPUB") or (op == "MAPPING" and row.get("subject"))
+        if direction == "in" and (received if client else leaf and size is not None):
+            row["subscription"] = self._changed
         match client, direction, op:
             case True, "in", "PUB" | "HPUB":
                 self._receive(self._shown(position, row), [_key(row)])

@@ -24,6 +24,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error
 from nats.js.api import ConsumerConfig, StreamConfig
 from nats.js.errors import Error as JetStreamError
@@ -149,6 +150,9 @@ class Truth:
         asked: Of each requester and subject, the seconds until each answer, and None without one.
         logins: Accepted and refused logins by account, user and outcome.
         state: The number of messages that each stream says that it holds.
+        subscriptions: The subscriptions of the programs.
+        lives: For each subscription the number of the first message in its time, and that of the
+            first one after it.
     """
 
     sent: dict[int, Sent] = field(default_factory=dict)
@@ -159,6 +163,7 @@ class Truth:
     logins: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     state: dict[str, int] = field(default_factory=dict)
     subscriptions: list[Receiver] = field(default_factory=list)
+    lives: dict[Receiver, tuple[int, int | None]] = field(default_factory=dict)
 
     def take(self, message: Msg, receiver: Receiver) -> None:
         """Count a message that was received."""
@@ -211,17 +216,20 @@ class Program:
         """Send a message without a reply subject."""
         await self.client.publish(subject, self.numbered(subject, size))
 
-    async def subscribe(self, pattern: str, queue: str = "", *, answers: bool = False) -> None:
+    async def subscribe(
+        self, pattern: str, queue: str = "", *, answers: bool = False
+    ) -> Subscription:
         """Receive messages, and answer them if asked."""
         mine = Receiver(self.account, self.who, self.server, pattern, queue or None)
         self.truth.subscriptions.append(mine)
+        self.truth.lives[mine] = (len(self.truth.sent), None)
 
         async def take(message: Msg) -> None:
             self.truth.take(message, mine)
             if answers:
                 await message.respond(self.numbered(message.reply))
 
-        await self.client.subscribe(pattern, queue, cb=take)
+        return await self.client.subscribe(pattern, queue, cb=take)
 
     async def ask(self, subject: str) -> None:
         """Send a request, and wait for its answer."""
@@ -273,11 +281,16 @@ class _Traffic:
         await self._connect()
         await self._subscribe()
         streams = asyncio.gather(self._pull(), self._watch())
-        while len(self.truth.sent) < messages:
-            await self._round()
+        await self._rounds(messages // 3)
+        own = await self.bill.subscribe("events.cart.*")
+        await self._rounds(messages // 3 * 2)
+        await own.drain()
+        await self.bill.client.flush()
+        mine = self.truth.subscriptions[-1]
+        self.truth.lives[mine] = (self.truth.lives[mine][0], len(self.truth.sent))
+        await self._rounds(messages)
         await self._faults()
-        for each in self.programs:
-            await each.client.flush()
+        await self._flush()
         await self._settled()
         self.done = True
         await streams
@@ -285,6 +298,16 @@ class _Traffic:
         for each in self.programs:
             await each.close()
         return self.truth
+
+    async def _rounds(self, messages: int) -> None:
+        """Send until there are so many messages, and wait until the servers have them."""
+        while len(self.truth.sent) < messages:
+            await self._round()
+        await self._flush()
+
+    async def _flush(self) -> None:
+        for each in self.programs:
+            await each.client.flush()
 
     async def _program(
         self, account: str, user: str, server: str, name: str, password: str | None = None
@@ -341,8 +364,7 @@ class _Traffic:
         await self.bill.client.jetstream(timeout=60).subscribe(
             "orders.*.paid", durable="biller", cb=take, manual_ack=True
         )
-        for each in self.programs:
-            await each.client.flush()
+        await self._flush()
         await self._routes_know()
 
     async def _routes_know(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from clustered_system import Receiver, Sent, Truth
 
+from subtrie import Pattern
 from subtrie.audit import Run
 
 Rows = Counter[tuple[Any, ...]]
@@ -156,6 +157,11 @@ def coverage(truth: Truth) -> Rows:
 
 def seen_coverage(run: Run) -> Rows:
     """Return the same of an audit, without the patterns of leaf nodes and of answers."""
+    return _of_patterns(run, "delivered")
+
+
+def _of_patterns(run: Run, name: str) -> Rows:
+    """Return a sum of each pattern and queue group of the programs over all servers."""
     found: Rows = Counter()
     own = {
         (row["server"], _account(row), row["pattern"], row["queue"])
@@ -165,8 +171,114 @@ def seen_coverage(run: Run) -> Rows:
     for row in run.rows("coverage"):
         key = (_account(row), row["pattern"], row["queue"])
         if (row["server"], *key) in own and not row["pattern"].startswith(("_INBOX", "_R_")):
-            found[key] += row["delivered"]
+            found[key] += row[name]
     return +found
+
+
+def matched(truth: Truth) -> Rows:
+    """Return the messages of its own server and account that each pattern matched in its time."""
+    barred = {subject for _, _, verb, subject in truth.refused if verb == "publish"}
+    found: Rows = Counter()
+    for each in truth.subscriptions:
+        since, until = truth.lives[each]
+        pattern = Pattern(each.pattern, dialect="server")
+        theirs = (each.account, each.server)
+        found[each.account, each.pattern, each.queue] += sum(
+            since <= number < (len(truth.sent) if until is None else until)
+            and (sent.account, sent.server) == theirs
+            and sent.subject not in barred
+            and pattern.matches(mapped(sent.subject))
+            for number, sent in truth.sent.items()
+        )
+    return +found
+
+
+def seen_matched(run: Run) -> Rows:
+    """Return the same of an audit, without the patterns of leaf nodes and of answers."""
+    return _of_patterns(run, "matched")
+
+
+def fan_out(truth: Truth) -> Rows:
+    """Return the receivers of each subject in their account, and how many messages they got."""
+    receivers: dict[tuple[str, str], set[Receiver]] = {}
+    found: Rows = Counter()
+    for number, some in truth.received.items():
+        for each in some:
+            if each.pattern == "_INBOX":
+                continue
+            key = (each.account, _as_received(truth.sent[number], each))
+            receivers.setdefault(key, set()).add(each)
+            found[(*key, "delivered")] += 1
+    for key, theirs in receivers.items():
+        found[(*key, "subscribers")] = sum(each.queue is None for each in theirs)
+        found[(*key, "groups")] = len({each.queue for each in theirs} - {None})
+    return +found
+
+
+def _as_received(sent: Sent, receiver: Receiver) -> str:
+    """Return the subject of a message as an account that imports it sees it."""
+    subject = mapped(sent.subject)
+    if receiver.pattern.startswith("shop."):
+        return f"shop.{subject}"
+    return "pay.charge" if subject == "charge" else subject.replace("ask.", "quote.")
+
+
+def seen_fan_out(run: Run) -> Rows:
+    """Return the same of an audit, without answers and what JetStream is told."""
+    found: Rows = Counter()
+    for row in run.rows("fan_out"):
+        if not row["subject"].startswith(("_INBOX", "_R_", "$JS", "$SYS")):
+            for name in ("delivered", "subscribers", "groups"):
+                found[_account(row), row["subject"], name] += row[name]
+    return +found
+
+
+def links(truth: Truth) -> Rows:
+    """Return the messages that crossed the leaf node, as each of its two ends says.
+
+    Those that cross a route are also JetStream's own, which no program knows.
+    """
+    sent = sum(
+        sent.server == "edge" and bool(truth.received.get(number))
+        for number, sent in truth.sent.items()
+    )
+    received = sum(
+        each.server == "edge" and truth.sent[number].server != "edge"
+        for number, some in truth.received.items()
+        for each in some
+    )
+    found = Counter({("edge", "in"): sent, ("edge", "out"): received})
+    return found + Counter({("n1", "in"): received, ("n1", "out"): sent})
+
+
+def seen_links(run: Run) -> Rows:
+    """Return the same of an audit."""
+    found: Rows = Counter()
+    for row in run.rows("links"):
+        if row["kind"] == "leaf":
+            for name in ("in", "out"):
+                found[row["remote"], name] += row[f"messages_{name}"]
+    return +found
+
+
+def not_hottest(truth: Truth, run: Run) -> list[str]:
+    """Return what ``hot_subjects`` says of clients that is not what they counted."""
+    barred = {subject for _, _, verb, subject in truth.refused if verb == "publish"}
+    counts: Rows = Counter()
+    sizes: Rows = Counter()
+    for sent in truth.sent.values():
+        if sent.subject not in barred and not sent.subject.startswith(("_INBOX", "_R_")):
+            counts[sent.account, mapped(sent.subject)] += 1
+            sizes[sent.account, mapped(sent.subject)] += sent.size
+    rows = {(_account(row), row["subject"]): row for row in run.rows("hot_subjects")}
+    least = min(row["published"] for row in rows.values())
+    found = [f"{key} is missing" for key, count in counts.items()
+             if count > least and key not in rows]  # fmt: skip
+    for key in counts.keys() & rows.keys():
+        told = (rows[key]["published"], rows[key]["bytes"])
+        if told != (counts[key], sizes[key]):
+            found.append(f"{key}: {told}, not {(counts[key], sizes[key])}")
+    return found
 
 
 def requests(truth: Truth) -> Rows:
@@ -213,6 +325,9 @@ TABLES: dict[str, tuple[Callable[[Truth], Rows], Callable[[Run], Rows]]] = {
     "other_traffic": (published, seen_published),
     "subscriptions": (subscriptions, seen_subscriptions),
     "coverage": (coverage, seen_coverage),
+    "matched": (matched, seen_matched),
+    "fan_out": (fan_out, seen_fan_out),
+    "links": (links, seen_links),
     "latency": (requests, seen_requests),
 }
 

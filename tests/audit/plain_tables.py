@@ -264,21 +264,22 @@ class Tables:
         groups: dict[tuple[Any, ...], list[Subscription]] = defaultdict(list)
         for s in self.all:
             groups[s.log, s.pattern, s.account, s.queue].append(s)
-        published = Counter(
-            (m.log, m.subject, self.account(m)) for m in all_messages(self.logs) if not m.refused
-        )
-        matched = {
-            key: sum(n for (number, subject, account), n in published.items()
-                     if number == key[0] and matches(key[1], subject) and may_be(account, key[2]))
-            for key in {(number, pattern, account) for number, pattern, account, _ in groups}
-        }  # fmt: skip
+        sent: dict[tuple[int, str, str | None], list[int]] = defaultdict(list)
+        for m in all_messages(self.logs):
+            if not m.refused:
+                sent[m.log, m.subject, self.account(m)].append(m.pos)
         for (number, pattern, account, queue), some in groups.items():
             yield {
                 "server": self.servers[number],
                 "pattern": pattern,
                 "queue": queue,
                 "account": account,
-                "matched": matched[number, pattern, account],
+                "matched": sum(
+                    any(s.start < at and (s.end is None or at < s.end) for s in some)
+                    for (log, subject, theirs), positions in sent.items()
+                    if log == number and may_be(theirs, account) and matches(pattern, subject)
+                    for at in positions
+                ),
                 "delivered": sum(s.delivered for s in some),
             }
 

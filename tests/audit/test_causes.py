@@ -103,7 +103,8 @@ def test_a_name_that_the_client_chose_is_not_an_accusation(tmp_path):
 def printed(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     console = Console(width=80, file=text, force_terminal=True, color_system=None)
-    audit_tables._rich_table(console, "Title", columns, len(rows), rows)
+    same = frozenset(c for c in columns if len({row[c] for row in rows}) == 1)
+    audit_tables._rich_table(console, "Title", columns, len(rows), rows, same)
     return text.getvalue()
 
 
@@ -123,6 +124,28 @@ def test_a_column_of_one_value_goes_into_the_title():
     rows = [{"kind": "nats", "subject": each} for each in ("a", "b")]
     assert "Title, kind nats" in " ".join(printed(("kind", "subject"), rows).split())
     assert "nats" in printed(("kind",), [{"kind": "nats"}] * 2)
+
+
+def test_a_value_of_the_shown_rows_alone_does_not_go_into_the_title(tmp_path):
+    """The title said 'undelivered 0' of a table whose other rows had undelivered messages."""
+    trace = Trace()
+    trace.subscribe(2, "orders.*", "1")
+    for _ in range(3):
+        for name in ("orders.a", "lost.b"):
+            trace.tick(2)
+            trace.publish(1, name)
+            if name == "orders.a":
+                trace.deliver(2, name, "1")
+        trace.tick(2)
+        trace.publish(1, "orders.a")
+        trace.deliver(2, "orders.a", "1")
+    log = tmp_path / "trace.log"
+    log.write_text(trace.text())
+    with audit([str(log)], questions=Questions()) as run:
+        total, rows, same = audit_tables._largest(run, "flows", 1)
+    assert (total, [row["undelivered"] for row in rows]) == (2, [0])
+    assert "publisher" in same
+    assert "undelivered" not in same
 
 
 def test_each_count_says_whether_it_is_bad(run, tmp_path: Path):

@@ -51,6 +51,10 @@ def test_an_answer_takes_no_longer_than_its_requester_waited(made, run):
     assert tables.too_slow(made[0], run) == []
 
 
+def test_the_hottest_subjects_are_those_that_the_programs_sent_most(made, run):
+    assert tables.not_hottest(made[0], run) == []
+
+
 def test_streams_hold_what_was_stored(made):
     stored = made[0].stored.values()
     assert made[0].state["ORDERS"] == sum(each == "ORDERS" for each in stored)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_trace_reference import compare
 from trace_writer import Trace
 
 from subtrie.audit import Questions, Run, audit
@@ -98,3 +99,22 @@ def test_more_programs_of_one_user_than_a_number_are_one_row(tmp_path: Path, cou
         for table, sums in (("flows", "published"), ("latency", "unanswered")):
             rows = picked(run, table, "client", sums)
             assert rows == [(name, 1) for name in sorted(names)] if apart else [(MANY, count)]
+
+
+def test_the_name_of_a_client_without_a_language_is_that_of_its_connect(tmp_path: Path) -> None:
+    """The line that says that it is slow had no client: what the server prints has no place."""
+    front = "[7] 2026/11/21 08:00:00.{:06} [{}] 127.0.0.1:41 - cid:1 - "
+    lines = (
+        ("TRC", '<<- [CONNECT {"user":"app","name":"web","version":"1"}]'),
+        ("TRC", '"v1:web" - "$G/user:app" - <<- [SUB a.b 1]'),
+        ("TRC", '"v1:web" - "$G/user:app" - <<- [PUB a.c 0]'),
+        ("INF", '"v1:web" - "$G/user:app" - Slow Consumer Detected: MaxPending of 9 Exceeded'),
+    )
+    data = "".join(
+        front.format(at, level) + rest + "\n" for at, (level, rest) in enumerate(lines)
+    ).encode()
+    compare(data)
+    (tmp_path / "trace.log").write_bytes(data)
+    with audit([str(tmp_path / "trace.log")], questions=Questions()) as run:
+        for table in ("slow_consumers", "subscriptions", "flows", "logins"):
+            assert picked(run, table, "user", "client") == [("app", "web")], table

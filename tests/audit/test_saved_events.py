@@ -301,3 +301,35 @@ def test_an_unknown_direction_is_not_a_publish_and_a_refused_message_is_settled(
             assert verdict(result) == (
                 "undelivered messages not counted, 1 refused (1 spoofed), 3 unparseable"
             )
+
+
+def test_all_rows_of_a_connection_in_a_capture_have_the_account_that_is_told_later(tmp_path):
+    """The rows before the server said the account were a finding of their own."""
+    path = written(
+        tmp_path / "a",
+        ("opened", 1, b'{"kind":"client"}', 1),
+        ("s2c", 1, INFO % 7, 1),
+        ("c2s", 1, b'CONNECT {"user":"a.com"}\r\nSUB q.> 1\r\nPUB x 1\r\na\r\n', 2),
+        ("s2c", 1, b"-ERR 'Permissions Violation for Publish to \"x\"'\r\n", 2.1),
+        ("s2c", 1, b'INFO {"server_id":"A","client_id":7,"remote_account":"ACME"}\r\n', 2.2),
+        ("c2s", 1, b"PUB y 1\r\na\r\n", 3),
+        ("closed", 1, b"{}", 9),
+    )
+    rows = list(capture_events(path, complete=True))
+    assert {row["account"] for row in rows} == {"ACME"}
+    assert len({row["position"] for row in rows}) == len(rows)
+    with audit(None, [path]) as run:
+        assert [row["account"] for row in run.rows("refused")] == ["ACME"]
+
+
+def test_rows_of_a_connection_whose_account_is_never_told_are_read(tmp_path):
+    many = b"SUB q.> 1\r\nUNSUB 1\r\n" * 100
+    path = written(
+        tmp_path / "a",
+        ("opened", 1, b'{"kind":"client"}', 1),
+        ("s2c", 1, INFO % 7, 1),
+        ("c2s", 1, b"CONNECT {}\r\n" + many, 2),
+    )  # fmt: skip
+    rows = list(capture_events(path, complete=True))
+    assert [row["op"] for row in rows].count("SUB") == 100
+    assert {row["account"] for row in rows} == {None}

@@ -58,11 +58,11 @@ class Broker:
 
     def restart(self) -> None:
         """Start again, with the same process id, as a container does; no connection is closed."""
-        started = self.start().time
+        started = self.start()
         self._next_cid = 5
         for found in self.truth.subscriptions:
             if found.end is None:
-                found.end = started
+                found.end, found.ended = started.time, started.offset
         self._literal.clear()
         self._wild.clear()
         self._cache.clear()
@@ -196,7 +196,7 @@ class Broker:
         conn.subscriptions.clear()
 
     def _end(self, found: Subscription, written: Written) -> None:
-        found.end = written.time
+        found.end, found.ended = written.time, written.offset
         literal = self._literal.get(found.pattern, [])
         if found in literal:
             literal.remove(found)

@@ -22,6 +22,7 @@ class Subscription:
     start: Written
     end: int | None = None  # the time at which it ended
     tokens: tuple[str, ...] = ()
+    ended: int | None = None  # the offset of the line at which it ended
 
 
 @dataclass(eq=False)

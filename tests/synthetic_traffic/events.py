@@ -37,6 +37,8 @@ class EventRows:
         self._pid = pid
         self._waiting: deque[dict[str, Any]] = deque()
         self._rows: list[dict[str, Any]] = []
+        #: The position of the latest line that can change the subscriptions.
+        self._changed = 0
         self._writer: Any = None
         self._schema: Any = None
         if path is not None:
@@ -54,6 +56,12 @@ class EventRows:
     def add(self, offset: int, op: str | None = None, **values: Any) -> dict[str, Any]:
         """Add the row of a line."""
         row = {"file": "trace.log", "offset": offset, "position": offset, "op": op, **values}
+        if op in ("PUB", "HPUB") and values.get("direction") == "in":
+            row["subscription"] = self._changed
+        ends = op == "UNSUB" and values.get("size") is None
+        refused = op == "VIOLATION" and values.get("refused") == "subscribe"
+        if ends or refused or op in ("SUB", "DELSUB", "CLOSED", "START"):
+            self._changed = offset
         if self._writer is not None:
             self._waiting.append(row)
             if len(self._waiting) >= _BATCH:

@@ -51,6 +51,7 @@ class Counts:
     span: list[int] = field(default_factory=list)  # first and last publish
     accepted_span: list[int] = field(default_factory=list)
     undelivered_span: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)  # of the accepted ones
     publishers: set[int] = field(default_factory=set)
     subscribers: set[tuple[int, str]] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
@@ -150,6 +151,7 @@ class Truth:
             counts.refused += 1
             return
         counts.published += 1
+        counts.offsets.append(written.offset)
         _extend(counts.accepted_span, written.time)
         counts.size += size
         counts.delivered_publishes += delivered
@@ -342,17 +344,24 @@ class Truth:
             }
 
     def _coverage(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
-        matched: Counter[str] = Counter()
-        for each in self._counts.values():
-            if each.published:
-                for pattern in patterns.matching(each.subject.tokens):
-                    matched[pattern] += each.published
-        for pattern, queue in {(each.pattern, each.queue) for each in self.subscriptions}:
+        lives: dict[tuple[str, str | None], list[tuple[int, int | None]]] = defaultdict(list)
+        for each in self.subscriptions:
+            lives[each.pattern, each.queue].append((each.start.offset, each.ended))
+        sent: dict[str, list[int]] = defaultdict(list)
+        for counts in self._counts.values():
+            if counts.published:
+                for pattern in patterns.matching(counts.subject.tokens):
+                    sent[pattern] += counts.offsets
+        for (pattern, queue), some in lives.items():
+            matched = sum(
+                any(start < at and (end is None or at < end) for start, end in some)
+                for at in sent[pattern]
+            )
             yield {
                 "server": self.server,
                 "pattern": pattern,
                 "queue": queue,
-                "matched": matched[pattern],
+                "matched": matched,
                 "delivered": self._lines[pattern, queue],
             }
 

@@ -91,7 +91,8 @@ pub struct Event<'a> {
     pub size: Option<i64>,
     /// The operation that was refused.
     pub refused: Option<Refusal>,
-    /// The position of the SUB line of the subscription that a message was delivered to.
+    /// The position of the SUB line of the subscription that a message was delivered to; of a message
+    /// that the server received, that of the latest line before it that can change subscriptions.
     pub subscription: Option<u64>,
     /// The reason for which the line could not be parsed.
     pub reason: Option<&'static str>,

@@ -28,6 +28,8 @@ pub struct Login {
     pub issuers: [Option<String>; 2],
     pub nkey: Option<String>,
     pub user: Option<String>,
+    /// The name that the client gives itself.
+    pub client: Option<String>,
     /// Whether it was told that the client claims another user.
     pub told: bool,
     /// The position of its first CONNECT.
@@ -47,9 +49,8 @@ impl Logins {
     /// Read the options of CONNECT. Those of a second one replace those of the first one, as in the
     /// server; return whether it is a second one.
     pub fn connect(&mut self, conn: u32, options: &[u8], since: u64) -> bool {
-        let [jwt, nkey, user] = texts(options, ["jwt", "nkey", "user"]);
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let (jwt, nkey, user) = (filled(jwt), filled(nkey), filled(user));
+        let [jwt, nkey, user, client] = texts(options, ["jwt", "nkey", "user", "name"]).map(filled);
         let known = self.by_conn.get(&conn);
         let again = known.is_some();
         self.untold += usize::from(known.is_none_or(|login| login.told));
@@ -72,6 +73,7 @@ impl Logins {
         }
         login.nkey = nkey.or(login.nkey.take());
         login.user = user.or(login.user.take());
+        login.client = client.or(login.client.take());
         again
     }
 
@@ -102,9 +104,13 @@ impl Logins {
         let (account, user) = found.login.map_or((None, None), prefix::account_and_user);
         let shown = |bytes: &[u8]| Box::<str>::from(redact(&escape(bytes)));
         let account = account.as_deref().map(shown);
-        let client = found.client.and_then(prefix::client_name);
-        let client = client.as_deref().map(shown);
         let login = self.by_conn.get(&conn);
+        // What is printed has no place for the name of a client that says no language.
+        let client = found.client.and_then(|text| {
+            let told = || Some(login?.client.as_ref()?.clone().into_bytes());
+            prefix::client_name(text).or_else(told)
+        });
+        let client = client.as_deref().map(shown);
         if let Some(login) = login.filter(|login| login.is_of(account.as_deref()))
             && let Some(name) = &login.name
         {

@@ -46,8 +46,10 @@ impl Reader {
             let closes = prefix.client && operation::is_closing(found.rest);
             if closes {
                 self.subscriptions.close(prefix.conn_id);
+                self.subscriptions.changed = position;
                 self.logins.close(prefix.conn_id);
             } else if prefix.leaf && (operation::is_closing(found.rest) || is_denial(found.rest)) {
+                self.subscriptions.changed = position;
                 self.logins.close(prefix.conn_id);
             }
             let slow = operation::is_slow(found.rest);
@@ -62,6 +64,7 @@ impl Reader {
         let sid = violation.sid.as_deref().unwrap_or_default();
         if violation.kind == Refusal::Subscribe {
             self.subscriptions.end(prefix.conn_id, sid);
+            self.subscriptions.changed = position;
         } else {
             self.windows.refuse(prefix.conn_id, &violation, position);
         }
@@ -150,6 +153,7 @@ impl Reader {
         sink: &mut impl Sink,
     ) {
         let server = format!("{}/", pid_name(pid));
+        self.subscriptions.changed = position;
         let connections = self.connections.iter();
         for (_, conn) in connections.filter(|(name, _)| name.starts_with(&server)) {
             self.subscriptions.close(conn);

@@ -376,7 +376,7 @@ pub fn is_slow(message: &[u8]) -> bool {
 /// Whether the text of an operation may begin or end a subscription.
 #[must_use]
 pub fn is_subscription(body: &[u8]) -> bool {
-    let names: [&[u8]; 3] = [b"SUB", b"UNSUB", b"DELSUB"];
+    let names: [&[u8]; 4] = [b"SUB", b"UNSUB", b"DELSUB", b"LS"];
     names.iter().any(|name| {
         body.get(1..)
             .is_some_and(|text| text.trim_ascii_start().starts_with(name))

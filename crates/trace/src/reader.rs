@@ -28,7 +28,7 @@ use super::lines::LONGEST;
 use super::login::Logins;
 use super::operation::{self, Operation};
 use super::prefix::{self, Line};
-use super::processes::{Alternating, Processes};
+use super::processes::Processes;
 use super::skim::Skim;
 use super::subscriptions::Subscriptions;
 use super::windows::Windows;
@@ -88,20 +88,6 @@ impl Reader {
     #[must_use]
     pub const fn is_done(&self, position: u64) -> bool {
         position >= self.range.end && self.windows.is_decided() && self.parts.kept.is_empty()
-    }
-
-    /// The servers whose lines are in one log, if there are several.
-    #[must_use]
-    pub const fn alternating(&self) -> Option<&Alternating> {
-        self.processes.alternating.as_ref()
-    }
-
-    /// The beginning of the first message whose deliveries are not decided; `None` if all are.
-    #[must_use]
-    pub fn settled(&self) -> Option<u64> {
-        let windows = self.windows.by_id.values();
-        let open = self.parts.open();
-        windows.map(|window| window.start).chain(open).min()
     }
 
     pub(super) fn whole_line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
@@ -405,14 +391,18 @@ impl Reader {
             ..Event::default()
         };
         let conn = prefix.conn_id;
+        let changed = Some(self.subscriptions.changed);
         match (prefix.client, prefix.direction, found.op) {
             (true, Direction::In, b"PUB" | b"HPUB") => {
+                event.subscription = changed;
                 return self.windows.open(&event, None, sink);
             }
             (true, Direction::In, b"MAPPING") if !found.subject.is_empty() => {
+                event.subscription = changed;
                 return self.windows.mapped(&event, sink);
             }
             (true, Direction::In, b"SUB") => {
+                self.subscriptions.changed = position;
                 self.subscriptions
                     .begin(conn, found.sid, found.queue, position);
             }
@@ -420,6 +410,7 @@ impl Reader {
             | (true, Direction::In | Direction::Local, b"DELSUB")
                 if found.size.is_none() =>
             {
+                self.subscriptions.changed = position;
                 self.subscriptions.end(conn, found.sid);
             }
             (true, Direction::Out, b"MSG" | b"HMSG") => {
@@ -429,7 +420,11 @@ impl Reader {
                 event.subscription = known.map(|known| known.start);
                 self.windows.line(&event, queue, conn);
             }
+            (false, Direction::In, b"LS+" | b"LS-") if prefix.leaf => {
+                self.subscriptions.changed = position;
+            }
             (false, Direction::In, _) if found.size.is_some() => {
+                event.subscription = changed.filter(|_| prefix.leaf);
                 return self.windows.open(&event, found.second, sink);
             }
             (false, Direction::Out, _) if found.size.is_some() => {

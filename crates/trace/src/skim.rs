@@ -143,6 +143,8 @@ fn passes(text: &[u8]) -> bool {
         outside = !outside;
     }
     let first = body.get(1).copied().unwrap_or_default();
-    let states = matches!(first, b'S' | b'U' | b'D' | b'C') || first.is_ascii_whitespace();
+    let states = matches!(first, b'S' | b'U' | b'D' | b'C')
+        || first.is_ascii_whitespace()
+        || body.starts_with(b"[LS");
     arrow && outside && (before_arrow.len() < before.len() || !states)
 }

@@ -9,12 +9,13 @@ use smallvec::SmallVec;
 
 use super::login::Login;
 use super::matching::{Group, Groups, Subscriber, WindowId};
+use super::processes::Alternating;
 use super::reader::Reader;
 use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 7;
+const VERSION: u64 = 8;
 
 impl Reader {
     /// Return the state before the next line.
@@ -23,6 +24,7 @@ impl Reader {
         let mut to = Writer::default();
         to.number(VERSION);
         to.number(self.windows.next);
+        to.number(self.subscriptions.changed);
         to.number(u64::from(self.connections.next));
         let used = self.used_connections();
         let known = self.connections.iter();
@@ -89,6 +91,20 @@ impl Reader {
         to.0
     }
 
+    /// The servers whose lines are in one log, if there are several.
+    #[must_use]
+    pub const fn alternating(&self) -> Option<&Alternating> {
+        self.processes.alternating.as_ref()
+    }
+
+    /// The beginning of the first message whose deliveries are not decided; `None` if all are.
+    #[must_use]
+    pub fn settled(&self) -> Option<u64> {
+        let windows = self.windows.by_id.values();
+        let open = self.parts.open();
+        windows.map(|window| window.start).chain(open).min()
+    }
+
     /// Return the numbers of the connections that have windows, lines, subscriptions or a login, in
     /// ascending order.
     pub(super) fn used_connections(&self) -> Vec<u32> {
@@ -111,6 +127,7 @@ impl Reader {
             return None;
         }
         reader.windows.next = from.number()?;
+        reader.subscriptions.changed = from.number()?;
         reader.connections.next = from.small()?;
         for _ in 0..from.number()? {
             let id = from.small()?;
@@ -177,6 +194,7 @@ fn write_login(to: &mut Writer, login: &Login) {
         account,
         &login.nkey,
         &login.user,
+        &login.client,
     ] {
         to.bytes(text.as_deref().unwrap_or_default().as_bytes());
     }
@@ -195,6 +213,7 @@ fn read_login(from: &mut Parser<'_>) -> Option<Login> {
         issuers: [text()?, text()?],
         nkey: text()?,
         user: text()?,
+        client: text()?,
         told: from.number()? == 1,
         since: from.number()?,
     })

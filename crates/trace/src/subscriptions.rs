@@ -52,6 +52,9 @@ pub struct Subscriptions {
     ended: VecDeque<(u32, Sid, u64)>,
     /// The number of ended ones that are remembered.
     remembered: usize,
+    /// The position of the latest line that can begin or end one, of clients or of leaf nodes; 0 if
+    /// there was none.
+    pub changed: u64,
 }
 
 impl Subscriptions {

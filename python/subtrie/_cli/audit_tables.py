@@ -85,8 +85,8 @@ _SHORT = {
     "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "requester": "from", "responder": "by",
     "server": "log", "service": "who", "source": "from", "sources": "from",
-    "subject": "name", "subscriber": "to", "subscriber_client": "to app",
-    "subscriber_user": "to user", "subscribers": "subs",
+    "subject": "name", "subscriber": "to", "subscriber_client": "app 2",
+    "subscriber_user": "usr 2", "subscribers": "subs",
     "subscription_inactive": "gone", "traffic": "sent", "unanswered": "open",
     "undelivered": "lost", "window": "since", "witness": "such", "witnesses": "such",
 }  # fmt: skip
@@ -148,10 +148,10 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
-        total, shown = _largest(result, name, rows, folded=not long)
+        total, shown, same = _largest(result, name, rows, folded=not long)
         hidden |= frozenset() if long else told_elsewhere(shown)
         columns = tuple(column for column in TABLES[name] if column not in hidden)
-        _print_table(console, _title(name, total), columns, total, shown)
+        _print_table(console, _title(name, total), columns, total, shown, same)
     print_counts(result)
 
 
@@ -161,12 +161,16 @@ def _print_table(
     columns: tuple[str, ...],
     total: int,
     shown: list[dict[str, Any]],
+    same: frozenset[str],
     options: str = "--rows 0, --json or --out",
 ) -> None:
-    """Print a table for a terminal, or plain; and the options that show all its rows."""
-    title, columns = _without_account(title, columns, shown)
+    """Print a table for a terminal, or plain; and the options that show all its rows.
+
+    ``same`` are the columns that have one value in all rows, also in those that are not shown.
+    """
+    title, columns = _without_account(title, columns, shown, same)
     if console.is_terminal:
-        _rich_table(console, title, columns, total, shown)
+        _rich_table(console, title, columns, total, shown, same)
     else:
         _plain_table(title, columns, total, shown)
     if total > len(shown):
@@ -175,35 +179,39 @@ def _print_table(
 
 
 def _without_account(
-    title: str, columns: tuple[str, ...], rows: Sequence[dict[str, Any]]
+    title: str, columns: tuple[str, ...], rows: Sequence[dict[str, Any]], same: frozenset[str]
 ) -> tuple[str, tuple[str, ...]]:
     """Move the account into the title if all rows have the same one."""
-    names = {row.get("account") for row in rows}
-    if "account" not in columns or len(names) != 1:
+    if "account" not in columns or "account" not in same:
         return title, columns
-    (name,) = names
+    name = rows[0]["account"]
     title = title if name is None else f"{title}, account {_cell(name)}"
     return title, tuple(column for column in columns if column != "account")
 
 
 def _largest(
     result: Run, name: str, rows: int, *, folded: bool = False
-) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of rows of a table and its ``rows`` largest rows, in a stable order."""
+) -> tuple[int, list[dict[str, Any]], frozenset[str]]:
+    """Return the number of rows of a table, its ``rows`` largest ones, and its constant columns.
+
+    The largest rows come in a stable order; a column is constant if all rows have one value.
+    """
     from ..audit._results.shown_rows import shown_rows
 
     total = 0
+    same: dict[str, Any] = {}
 
     def ranked() -> Any:
         """Yield each row after its sort key."""
-        nonlocal total
+        nonlocal total, same
         for row in shown_rows(result, name) if folded else result.rows(name):
             size = next((row[column] for column in _RANKED_BY if column in row), 0)
+            same = {c: v for c, v in same.items() if row[c] == v} if total else dict(row)
             yield -size, total, row
             total += 1
 
     chosen = sorted(ranked()) if rows <= 0 else heapq.nsmallest(rows, ranked())
-    return total, [row for _, _, row in chosen]
+    return total, [row for _, _, row in chosen], frozenset(same)
 
 
 def print_failures(failed: Sequence[dict[str, Any]]) -> None:
@@ -230,13 +238,18 @@ def _cell(value: Any) -> str:
 
 
 def _rich_table(
-    console: Console, title: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
+    console: Console,
+    title: str,
+    columns: tuple[str, ...],
+    total: int,
+    shown: list[dict[str, Any]],
+    same: frozenset[str],
 ) -> None:
     """Print a table with borders, for a terminal."""
     if not total:
         console.print(f"\n[bold]{title}[/]")
         return
-    columns, constant = _varying(columns, shown)
+    columns, constant = _varying(columns, shown, same)
     title = ", ".join([title, *constant])
     # Many columns stand close.
     blanks = 0 if len(columns) > _CLOSE else 1
@@ -257,7 +270,7 @@ def _rich_table(
 
 
 def _varying(
-    columns: tuple[str, ...], rows: Sequence[dict[str, Any]]
+    columns: tuple[str, ...], rows: Sequence[dict[str, Any]], constant: frozenset[str]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the columns that have several values, and the others with their value.
 
@@ -265,7 +278,7 @@ def _varying(
     """
     if len(rows) < 2:
         return columns, []
-    same = [c for c in columns if len({row[c] for row in rows}) == 1]
+    same = [column for column in columns if column in constant]
     if len(same) == len(columns):
         same = same[1:]
     varying = tuple(column for column in columns if column not in same)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Columns = Sequence[tuple[str, str]]
 
 #: The version of ``EVENTS``.
-EVENTS_VERSION = 2
+EVENTS_VERSION = 3
 #: The version of ``TABLES``.
 TABLES_VERSION = 5
 
@@ -25,7 +25,9 @@ TABLES_VERSION = 5
 #: server, with which ``until`` and ``subscription`` are compared. A message that a server received
 #: has ``until`` (the end of the window of its deliveries), ``deliveries`` (lines to clients),
 #: ``forwarded`` (lines to other servers) and ``ambiguous``, unless it was ``refused``. A message
-#: that it sent to a client has ``subscription``, the position of the SUB line it was delivered by.
+#: that it sent to a client has ``subscription``, the position of the SUB line it was delivered by;
+#: of one that it received, that of the latest line before it at which a subscription can have begun
+#: or ended (0: none).
 #: ``identity_source`` is what ``identity`` rests on: ``jwt``, ``nkey`` or ``user``, which the
 #: broker proved; ``token``, which names no user; ``claimed``, the name that the client gave itself.
 #: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A

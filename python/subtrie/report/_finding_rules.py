@@ -254,7 +254,7 @@ RULES = (
         "pattern",
         _always("note"),
         lambda row: f"Subscriptions that received no message, such as {row['pattern']}",
-        "Nothing that was published matches them: they are misspelled, or not needed.",
+        "No message of their time matches them: they are misspelled, or not needed.",
         _always(""),
         lambda row: (
             not row["matched"]

@@ -36,8 +36,15 @@ pub struct Messages {
     days: Vec<i64>,
     /// The other days of the few rows that have several.
     further_days: HashMap<u32, Vec<i64>, RandomState>,
+    /// For each row the position at which subscriptions last changed before its first accepted
+    /// message, and the number of its messages before the next change.
+    changes: Vec<(i64, i64)>,
+    /// The same of the other changes between messages of a row, ascending.
+    further_changes: HashMap<u32, Vec<(i64, i64)>, RandomState>,
 }
 
+/// No change of subscriptions.
+const NO_CHANGE: (i64, i64) = (i64::MIN, 0);
 /// No day.
 const NO_DAY: i64 = i64::MIN;
 /// The marks that `on_day` adds: a client received a message of the day, and one was accepted.
@@ -141,6 +148,9 @@ impl Bucket {
         if days && let Some(time) = message.time {
             self.messages.add_day(row, on_day(time, accepted, taken));
         }
+        if let (true, Some(changed)) = (accepted, message.changed) {
+            self.messages.add_change(row, (changed, 1));
+        }
         accepted && self.messages.counts[0].get(row) == Some(&1)
     }
 }
@@ -188,6 +198,52 @@ impl Messages {
             Some(known) => *known = both(*known, entry),
             None => others.push(entry),
         }
+    }
+
+    /// Add the number of messages that a row has after a change of the subscriptions.
+    pub fn add_change(&mut self, row: usize, added: (i64, i64)) {
+        if row >= self.changes.len() {
+            self.changes.resize(row + 1, NO_CHANGE);
+        }
+        let first = &mut self.changes[row];
+        if *first == NO_CHANGE {
+            *first = added;
+            return;
+        }
+        if first.0 == added.0 {
+            first.1 = first.1.saturating_add(added.1);
+            return;
+        }
+        let Ok(row) = u32::try_from(row) else {
+            return; // batches without room for their rows are refused
+        };
+        let others = self.further_changes.entry(row).or_default();
+        let at = match others.last() {
+            Some(last) if last.0 == added.0 => others.len() - 1,
+            Some(last) if last.0 > added.0 => others.partition_point(|each| each.0 < added.0),
+            _ => others.len(),
+        };
+        match others.get_mut(at) {
+            Some(known) if known.0 == added.0 => known.1 = known.1.saturating_add(added.1),
+            _ => others.insert(at, added),
+        }
+    }
+
+    /// Return the changes of subscriptions before messages of a row, with their messages.
+    pub fn changes(&self, row: usize) -> impl Iterator<Item = (i64, i64)> {
+        let first = self.changes.get(row).copied();
+        let others = u32::try_from(row)
+            .ok()
+            .and_then(|row| self.further_changes.get(&row));
+        first
+            .filter(|&change| change != NO_CHANGE)
+            .into_iter()
+            .chain(others.into_iter().flatten().copied())
+    }
+
+    /// Whether a row has a change of subscriptions.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
     }
 
     /// Return the days of a row.

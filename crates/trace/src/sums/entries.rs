@@ -95,6 +95,8 @@ pub struct Message {
     pub forwarded: Option<i64>,
     pub refused: bool,
     pub ambiguous: bool,
+    /// The position at which subscriptions last changed before it.
+    pub changed: Option<i64>,
 }
 
 /// Make a span include a time.

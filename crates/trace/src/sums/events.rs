@@ -169,6 +169,7 @@ impl Events {
             forwarded: self.forwarded.get(row),
             refused: self.refused.get(row).is_some(),
             ambiguous: self.ambiguous.is_true(row),
+            changed: self.subscription.get(row),
         }
     }
 }

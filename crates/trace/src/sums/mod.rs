@@ -52,7 +52,6 @@ pub const REQUEST: u16 = 256;
 pub const ABOUT_STREAM: u16 = 512;
 /// A login, a link to another server, or what a server says about itself.
 pub const ABOUT_SERVER: u16 = 1024;
-
 /// A message on a connection to another server.
 pub const CROSSED: u16 = 2048;
 /// A packet of MQTT.
@@ -83,6 +82,9 @@ pub const SPANS: [[&str; 2]; 3] = [
 /// The column with the days of messages: for each day a number, four times the time of its first
 /// accepted message (else of its first), plus 2 if one was accepted, plus 1 if a client received one.
 pub const DAYS: &str = "days";
+/// The column with two numbers for each line at which subscriptions last changed before a message:
+/// its position, and the number of these messages.
+pub const CHANGES: &str = "changes";
 /// Sums of messages and of deliveries, until they are taken.
 pub struct TrafficSums {
     /// The length of a period in microseconds; without it all times are one period.
@@ -266,6 +268,7 @@ impl TrafficSums {
         let firsts = numbers(&input, SPANS.map(|[first, _]| first))?;
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let days = input.lists(DAYS)?;
+        let changes = input.lists(CHANGES)?;
         let mut last: [Last; 7] = Default::default();
         let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
@@ -294,6 +297,9 @@ impl TrafficSums {
             }
             for &day in days.get(row) {
                 bucket.messages.add_day(at, day);
+            }
+            for &[changed, count] in changes.get(row).as_chunks().0 {
+                bucket.messages.add_change(at, (changed, count));
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Field};
 
 use super::addresses::Addresses;
 use super::bucket::{Bucket, Messages, NO_SPAN};
-use super::{COUNTS, DAYS, NULL, SPANS, TrafficSums};
+use super::{CHANGES, COUNTS, DAYS, NULL, SPANS, TrafficSums};
 use subtrie_columns::Text;
 
 /// The sums that were taken.
@@ -166,7 +166,16 @@ impl TrafficSums {
                 columns.push(times(name, values));
             }
         }
-        columns.push(day_column(buckets));
+        let day = |messages: &Messages, row, to: &mut Int64Builder| {
+            messages.days(row).for_each(|day| to.append_value(day));
+        };
+        columns.push(list_column(DAYS, buckets, Messages::has_days, day));
+        let change = |messages: &Messages, row, to: &mut Int64Builder| {
+            for (changed, count) in messages.changes(row) {
+                to.append_slice(&[changed, count]);
+            }
+        };
+        columns.push(list_column(CHANGES, buckets, Messages::has_changes, change));
         table(columns, rows)
     }
 
@@ -249,21 +258,24 @@ fn whole<T: Copy>(
     Some(found)
 }
 
-/// Return the days of the messages of all buckets, or none if no row has one.
-fn day_column(buckets: &[Bucket]) -> NamedColumn {
-    if !buckets.iter().any(|bucket| bucket.messages.has_days()) {
+/// Return a list for each row of the messages of all buckets, or none if no row has one.
+fn list_column(
+    name: &'static str,
+    buckets: &[Bucket],
+    has_some: impl Fn(&Messages) -> bool,
+    write: impl Fn(&Messages, usize, &mut Int64Builder),
+) -> NamedColumn {
+    if !buckets.iter().any(|bucket| has_some(&bucket.messages)) {
         return None;
     }
     let mut lists = ListBuilder::new(Int64Builder::new());
     for messages in buckets.iter().map(|bucket| &bucket.messages) {
         for row in 0..messages.subjects.len() {
-            for day in messages.days(row) {
-                lists.values().append_value(day);
-            }
+            write(messages, row, lists.values());
             lists.append(true);
         }
     }
-    Some((DAYS, Arc::new(lists.finish())))
+    Some((name, Arc::new(lists.finish())))
 }
 
 /// The name of a column and its values; none if it says nothing.

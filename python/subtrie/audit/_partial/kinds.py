@@ -33,6 +33,9 @@ _TIMES = tuple(f"{end}{s}" for s in ("", "_accepted", "_undelivered") for end in
 #: The days of messages, as ``TrafficSums`` writes them: for each day four times the time of its
 #: first accepted message, plus 2 if one was accepted, plus 1 if a client received one.
 DAYS = "days"
+#: Two numbers for each line at which subscriptions last changed before messages: its position, and
+#: the number of these messages. It tells which of them a subscription that lived then matched.
+CHANGES = "changes"
 DAY = 86_400_000_000
 _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 _REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
@@ -60,7 +63,7 @@ class Kind(NamedTuple):
 #: one bucket.
 KINDS: dict[str, Kind] = {
     # messages of clients, and lines to clients: native sums
-    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS)),
+    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES)),
     "delivery": Kind((*_DELIVERY, "count", "first")),
     # one message that no client received
     "undelivered": Kind(("server", "account", "subject", "position")),
@@ -135,8 +138,10 @@ def kind_schema(kind: str) -> pa.Schema:
         return "bigint" if name in _NUMBERS else "string"
 
     schema = arrow_schema([(name, type_of(name)) for name in KINDS[kind].columns])
-    place = schema.get_field_index(DAYS)
-    return schema if place < 0 else schema.set(place, pa.field(DAYS, pa.list_(pa.int64())))
+    for name in (DAYS, CHANGES):
+        if (place := schema.get_field_index(name)) >= 0:
+            schema = schema.set(place, pa.field(name, pa.list_(pa.int64())))
+    return schema
 
 
 def complete(kind: str, table: pa.Table, subject: str = "subject") -> pa.Table:

@@ -23,6 +23,8 @@ from .log_files import shown_path
 
 #: Nanoseconds in which a message is delivered.
 _WINDOW = 1_000_000_000
+#: The rows of a connection that wait for the server to say its account: some servers never do.
+_WAITING = 64
 #: The bits of a position that count the operations of one input.
 INPUT_BITS = 40
 _VIOLATION = re.compile(
@@ -62,6 +64,15 @@ class _CapturedConnection:
     subscriptions: dict[str, _Subscription] = field(default_factory=dict)
     #: The messages that this connection published and whose window is open.
     open: deque[_Message] = field(default_factory=deque)
+    #: The rows before the server said which account it is of.
+    waiting: list[Row] = field(default_factory=list)
+
+    def told_account(self) -> Iterator[Row]:
+        """Yield the rows that wait, with the account of the connection."""
+        for row in self.waiting:
+            row["account"] = row.get("account") or self.account
+            yield row
+        self.waiting.clear()
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +118,8 @@ class _Events:
         self._complete = complete
         self._position = number << INPUT_BITS
         self._connections: dict[Any, _CapturedConnection] = {}
+        #: The position of the latest operation that can change the subscriptions.
+        self._changed = number << INPUT_BITS
         self._by_key: dict[Any, list[_Message]] = {}
         self._open: deque[_Message] = deque()
         #: Receives the payload of each publish, if there is one.
@@ -123,7 +136,12 @@ class _Events:
                 continue
             at = item.time if isinstance(item.time, int) else 0
             yield from self._expired(at)
-            yield from self._operation(item, at)
+            conn = self._connection(item)
+            conn.waiting += self._operation(item, at)
+            if conn.account or len(conn.waiting) >= _WAITING or item.conn not in self._connections:
+                yield from conn.told_account()
+        for conn in self._connections.values():
+            yield from conn.told_account()
         while self._open:
             yield from self._expired(self._open[0].ends + 1)
 
@@ -155,6 +173,8 @@ class _Events:
         row |= {key: value for key, value in shown.items() if value}
         if parts.get("size") is not None:
             row["size"] = parts["size"]
+        if name in ("SUB", "UNSUB", "CLOSED"):
+            self._changed = self._position
         match name, row.get("direction"):
             case (("PUB" | "HPUB"), "in"):
                 self._published(conn, row, at)
@@ -222,7 +242,7 @@ class _Events:
             conn.account = options["remote_account"]
 
     def _published(self, conn: _CapturedConnection, row: Row, at: int) -> None:
-        row |= {"deliveries": 0, "forwarded": 0, "ambiguous": False}
+        row |= {"deliveries": 0, "forwarded": 0, "ambiguous": False, "subscription": self._changed}
         message = _Message(row, conn, at + _WINDOW)
         self._open.append(message)
         conn.open.append(message)
@@ -251,6 +271,7 @@ class _Events:
         yield row
         if ended is not None:  # the server ended the subscription after its last message
             self._position += 1
+            self._changed = self._position
             yield {**ended, "position": self._position, "offset": row["offset"],
                    "direction": "local", "op": "DELSUB"}  # fmt: skip
 
@@ -294,6 +315,7 @@ class _Events:
         violation = {key: value for key, value in row.items() if key != "direction"}
         violation |= {"op": "VIOLATION", "subject": subject, "sid": sid, "refused": kind}
         self._position += 1
+        self._changed = self._position
         yield {**violation, "position": self._position}
 
     def _expired(self, now: int) -> Iterator[Row]:
@@ -306,6 +328,7 @@ class _Events:
             if not same:
                 del self._by_key[_key(row)]
             message.conn.open.popleft()
+            row["account"] = row["account"] or message.conn.account
             row["until"] = self._position
             if "refused" in row or not (row["deliveries"] or self._complete):
                 for name in ("deliveries", "forwarded", "ambiguous"):

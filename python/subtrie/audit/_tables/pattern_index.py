@@ -185,6 +185,52 @@ class PatternIndex:
             found[name] = (int(rows[0]), starts[rows[0] : rows[-1] + 1])
         return found
 
+    def lived(self, groups: Any, positions: pa.ChunkedArray) -> Any:
+        """Return whether a subscription of each group lived right after a position of its log.
+
+        Args:
+            groups: The rows of ``groups``.
+            positions: A position for each; null is any.
+        """
+        import numpy as np
+
+        places, starts, ends = self._lives
+        rank = np.searchsorted(places, positions.fill_null(0).to_numpy(), side="right")
+        asked = groups.astype(np.int64) * (len(places) + 2) + rank
+        before = np.searchsorted(starts, asked, side="right")
+        found = before > 0
+        found[found] = ends[before[found] - 1] > asked[found]
+        return found | positions.is_null().to_numpy()
+
+    @cached_property
+    def _lives(self) -> tuple[Any, Any, Any]:
+        """The places at which subscriptions begin or end, and the lives of those of each group.
+
+        A life is the row of its group and the rank of its place, as one number: the starts,
+        ascending, and the last end up to each.
+        """
+        import numpy as np
+        import pyarrow.compute as pc
+
+        rows, keys = self.subscriptions, ["server", "account", "number", "queue"]
+        of, own = np.zeros(rows.num_rows, np.int64), np.zeros(self.groups.num_rows, np.int64)
+        for name in keys:
+            values = pc.unique(self.groups[name])
+            for codes, table in ((of, rows), (own, self.groups)):
+                codes *= len(values)
+                codes += pc.index_in(table[name], value_set=values).to_numpy()
+        order = np.argsort(own, kind="stable")
+        group = order[np.searchsorted(own[order], of)]
+        begins = rows["start"].to_numpy()
+        places = np.unique(np.concatenate([begins, rows["end"].drop_null().to_numpy()]))
+        length = len(places) + 2
+        start = group * length + np.searchsorted(places, begins, side="right")
+        ended = np.searchsorted(places, rows["end"].fill_null(0).to_numpy(), side="right")
+        ended[rows["end"].is_null().to_numpy()] = len(places) + 1
+        by_start = np.argsort(start, kind="stable")
+        # The ends of a group are before those of the next one.
+        return places, start[by_start], np.maximum.accumulate((group * length + ended)[by_start])
+
     def was_active(self, number: int, server: str, account: str | None, position: int) -> bool:
         """Return whether an account subscribed a pattern at a position of a log.
 
