@@ -18,13 +18,16 @@ _MOST = 100_000
 _VARYING = frozenset({"subject", "count", "first", "last"})
 #: The columns of a program, and those of its identity, of which a table has one.
 _PROGRAMS = (
-    (("user", "client"), ("who", "identity", "publisher", "requester")),
+    (("user", "client"), ("identity", "publisher", "requester")),
     (("subscriber_user", "subscriber_client"), ("subscriber",)),
 )
 
 
 def told_elsewhere(rows: Sequence[dict[str, Any]]) -> frozenset[str]:
-    """Return the columns of users and clients that say no more than the identity beside them."""
+    """Return the columns of users and clients that say no more than the identity beside them.
+
+    They do if several programs have one identity.
+    """
     names = rows[0].keys() if rows else ()
     return frozenset(
         column
@@ -33,7 +36,7 @@ def told_elsewhere(rows: Sequence[dict[str, Any]]) -> frozenset[str]:
         for column in columns
         if owner in names
         and column in names
-        and all(row[column] in (None, row[owner]) for row in rows)
+        and len({(row[owner], row[column]) for row in rows}) == len({row[owner] for row in rows})
     )
 
 
