@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 9
+VERSION = 10
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
