@@ -17,8 +17,7 @@ from trace_writer import Trace
 
 from patience import wait_until
 from subtrie._cli.app import app
-from subtrie.audit._partial.events import Reading
-from subtrie.audit._partial.parts import plan
+from subtrie.audit._partial.parts import Reading, plan
 from subtrie.audit._runs.run_folder import MANIFEST, RunFolder
 from subtrie.spark import OutputFolderError, SparkStartError, audit, register
 from subtrie.spark._partials import partials_of_parts

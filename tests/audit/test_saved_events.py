@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from subtrie.audit._partial.events import EVENT_COLUMNS
+from subtrie.audit._partial.parts import EVENT_COLUMNS
 from subtrie.audit._readers.capture_events import capture_events
 from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._sources.monitor_source import MonitorSource

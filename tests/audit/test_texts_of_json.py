@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from subtrie.audit._partial.events import EVENT_COLUMNS
-from subtrie.audit._partial.parts import SavedPart, read_part
+from subtrie.audit._partial.parts import EVENT_COLUMNS, SavedPart, read_part
 from subtrie.audit._readers.payload_heads import heads_of_capture
 from subtrie.audit._readers.text_encoding import escape_surrogates
 from subtrie.spark import TABLES, audit

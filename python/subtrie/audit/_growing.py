@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
 from ._here import HeldRows, SpillFile, asked, hidden_slots, in_threads, micros, write_run
-from ._partial.events import Reading
 from ._partial.kinds import IN_HEAD, VERSION, rows_in
 from ._partial.partial import Partial, by_buckets
-from ._partial.parts import partials_of_part
+from ._partial.parts import Reading, partials_of_part
 from ._readers.growing_log import advance, blocks, empty_offset, ranges
 from ._readers.log_files import resolve_path, shown_path
 from ._readers.log_reader import SPLIT_BYTES

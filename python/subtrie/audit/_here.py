@@ -18,10 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ._answers.questions import Questions
 from ._answers.sums import Sums
-from ._partial.events import Reading
 from ._partial.kinds import rows_in
 from ._partial.partial import TOGETHER, Partial, by_buckets
-from ._partial.parts import Part, partials_of_part, plan, read_part, size_of
+from ._partial.parts import Part, Reading, partials_of_part, plan, read_part, size_of
 from ._partial.selection import SELECTED_BY, Chooser, Selection
 from ._readers.payload_heads import check_logs
 from ._run import Run

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from ._answers.questions import Questions
 from ._answers.tables import sorted_rows
 from ._here import micros, rows_of_buckets
-from ._partial.events import Reading
 from ._partial.partial import Partial
-from ._partial.parts import partials_of_part, plan
+from ._partial.parts import Reading, partials_of_part, plan
 from ._schema import ANSWERS, TABLE_COLUMNS, TABLES, arrow_schema
 from ._tables.context import context_of
 from ._tables.merge import merged

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..audit._answers.questions import Questions
 from ..audit._here import micros
-from ..audit._partial.events import Reading
 from ..audit._partial.kinds import batches_of
+from ..audit._partial.parts import Reading
 from ..audit._schema import TABLE_COLUMNS, TABLES, arrow_schema
 from ..audit._tables.traffic import SUMS
 from ._partials import head_of, partials_of_frame

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..audit._partial.events import EVENT_COLUMNS, Reading, list_others
 from ..audit._partial.kinds import PARTIAL_ROWS, batches_of
 from ..audit._partial.partial import Partial, numbered_tables
+from ..audit._partial.parts import EVENT_COLUMNS, Reading, list_others
 from ..audit._schema import TABLE_KEYS, Rows, arrow_schema, rows
 from ..audit._tables.bucket import Subjects, by_account, sums_by_subject
 from ..audit._tables.by_subject import (

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..audit._partial.events import EVENT_COLUMNS, Reading, partials_of_table
 from ..audit._partial.kinds import IN_HEAD, PARTIAL_ROWS
-from ..audit._partial.parts import Part, partials_of_part, read_part
+from ..audit._partial.parts import (
+    EVENT_COLUMNS,
+    Part,
+    Reading,
+    partials_of_part,
+    partials_of_table,
+    read_part,
+)
 from ..audit._partial.selection import SELECTED_BY, Chooser
 from ._columns import check_events, spark_schema
 from ._table_of_messages import narrowed

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..audit._answers.questions import Questions
 from ..audit._here import asked, hidden_slots, micros
 from ..audit._here import audit as audit_here
-from ..audit._partial.events import Reading
-from ..audit._partial.parts import in_groups, plan
+from ..audit._partial.parts import Reading, in_groups, plan
 from ..audit._partial.selection import Chooser, Selection
 from ..audit._readers.payload_heads import check_logs
 from ..audit._run import Run

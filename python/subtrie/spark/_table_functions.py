@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..audit._here import micros
-from ..audit._partial.events import Reading
+from ..audit._partial.parts import Reading
 from ..audit._schema import TABLE_COLUMNS
 from ..audit._tables.merge import merged
 from ._columns import spark_schema

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ...audit._partial.events import Reading
 from ...audit._partial.kinds import complete
 from ...audit._partial.partial import Partial
-from ...audit._partial.parts import partials_of_part
+from ...audit._partial.parts import Reading, partials_of_part
 from ...audit._readers.file_source import damage_kept, flag, given_paths, lower_keys, mode_of
 from ...audit._readers.growing_log import advance, blocks, empty_offset, ranges
 from ...audit._readers.log_files import resolve_path
