@@ -13,8 +13,9 @@ from subtrie._cli.app import app
 from subtrie._cli.audit_answers import exit_code
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
 from subtrie.audit._results.verdict import failing
-from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_writer import run_record
+from subtrie.audit._run import run_record
+from subtrie.audit._runs.run_folder import RunFolder
+from subtrie.audit._runs.run_writer import all_tables, table_bytes
 from subtrie.spark import Audit, open_audit, verdict
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"
@@ -61,7 +62,7 @@ FLOW = {"publisher": "shop", "pattern": "a", "published": 700, "delivered": 0, "
 def made(folder: Path, planes: list[str], **tables: list[dict[str, object]]) -> Audit:
     record = run_record(None, {}, {**MADE, "published": 1})
     files = [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()]
-    RunFolder(folder).commit(files, {**MADE, "planes": planes})
+    RunFolder(folder).commit(all_tables(files), {**MADE, "planes": planes})
     return open_audit(str(folder))
 
 

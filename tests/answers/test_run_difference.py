@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.report_diff import diff
-from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_writer import run_record
+from subtrie.audit._run import run_record
+from subtrie.audit._runs.run_folder import RunFolder
+from subtrie.audit._runs.run_writer import all_tables, table_bytes
 from subtrie.spark import open_audit, run_difference
 
 
@@ -22,7 +23,7 @@ def commit(folder: Path, **tables: list[dict[str, Any]]) -> None:
     counts = dict.fromkeys(names, 1)
     rows = {**tables, "runs": [run_record(None, {}, counts)]}
     made = [table_bytes(name, each) for name, each in rows.items()]
-    RunFolder(folder).commit(made, {**counts, "planes": ["prod"]})
+    RunFolder(folder).commit(all_tables(made), {**counts, "planes": ["prod"]})
 
 
 def run(folder: Path, **counts: int) -> Path:

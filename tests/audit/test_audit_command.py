@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from subtrie._cli.app import app
 from subtrie.audit._runs.run_folder import RunFolder, read_manifest
+from subtrie.audit._runs.run_writer import all_tables
 from subtrie.audit._slot_redaction import Redaction
 from subtrie.spark import (
     TABLES,
@@ -174,13 +175,13 @@ def test_an_output_directory_with_other_files_is_refused(run, mixed, tmp_path) -
 
 def test_an_earlier_result_with_an_added_file_is_not_replaced(tmp_path) -> None:
     out = tmp_path / "project"
-    RunFolder(out).commit([], {})
+    RunFolder(out).commit(all_tables([]), {})
     before = sorted(path.name for path in out.iterdir())
     assert "audit.json" in before
     run = RunFolder(out)
     (out / "notes.txt").write_text("keep")
     with pytest.raises(OutputFolderError):
-        run.commit([], {})
+        run.commit(all_tables([]), {})
     with pytest.raises(OutputFolderError):
         RunFolder(out)
     assert sorted(path.name for path in out.iterdir()) == sorted([*before, "notes.txt"])
@@ -212,7 +213,7 @@ def test_a_folder_that_the_workers_do_not_share_is_refused(tmp_path) -> None:
     run = RunFolder(tmp_path / "out")
     row = {"table": "replies", "file": "replies-0123456789ab.parquet", "rows": 1, "sha256": "x"}
     with pytest.raises(OutputFolderError, match="not shared with the workers"):
-        run.commit([row], {})
+        run.commit(all_tables([row]), {})
 
 
 def test_a_manifest_of_a_newer_version_is_refused(tmp_path) -> None:

@@ -19,6 +19,7 @@ from patience import wait_until
 from subtrie._cli.app import app
 from subtrie.audit._partial.parts import Reading, plan
 from subtrie.audit._runs.run_folder import MANIFEST, RunFolder
+from subtrie.audit._runs.run_writer import all_tables
 from subtrie.spark import OutputFolderError, SparkStartError, audit, register
 from subtrie.spark._partials import partials_of_parts
 from subtrie.spark._sessions import remote_session as remote
@@ -142,7 +143,7 @@ def test_logs_of_other_products_are_refused_before_spark_starts(tmp_path, lines,
 )
 def test_a_result_of_a_newer_version_is_not_replaced(tmp_path, manifest, told) -> None:
     """Bug: the result was replaced, and the files that its manifest named stayed."""
-    RunFolder(tmp_path).commit([], {})
+    RunFolder(tmp_path).commit(all_tables([]), {})
     (tmp_path / MANIFEST).write_text(manifest)
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(OutputFolderError, match=told):
@@ -153,7 +154,8 @@ def test_a_result_of_a_newer_version_is_not_replaced(tmp_path, manifest, told) -
 
 FULL = """
 import json, resource, signal, sys
-from subtrie.audit._runs.run_folder import RunFolder, stage_file, table_bytes
+from subtrie.audit._runs.run_folder import RunFolder, stage_file
+from subtrie.audit._runs.run_writer import all_tables, table_bytes
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 run = RunFolder(sys.argv[1])
@@ -166,7 +168,7 @@ try:
     if sys.argv[3] == "worker":
         stage_file(run.path, run.staging, sys.argv[2], big["file"])
     else:
-        run.commit([big], {})
+        run.commit(all_tables([big]), {})
 except OSError as error:
     run.discard()
     print(error.strerror or error)
@@ -178,7 +180,7 @@ except OSError as error:
 @pytest.mark.parametrize("where", ["worker", "driver"])
 def test_a_full_disk_leaves_the_earlier_result(tmp_path, where) -> None:
     out = tmp_path / "out"
-    RunFolder(out).commit([], {"lines": 1})
+    RunFolder(out).commit(all_tables([]), {"lines": 1})
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(out), str(tmp_path / "big"), where],

@@ -17,11 +17,11 @@ from subtrie.audit import open_run
 from subtrie.audit._runs.run_folder import (
     PARTIALS_FILE,
     RunFolder,
-    TableFile,
     read_manifest,
     rows_of_table,
     stage_file,
 )
+from subtrie.audit._runs.run_writer import TableFile, all_tables
 from subtrie.audit._schema import TABLE_COLUMNS, arrow_schema
 from subtrie.report import read_report
 from subtrie.spark import audit, open_audit
@@ -73,7 +73,9 @@ def write(
     stage_file(folder.path, folder.staging, made, partials)
     folder.files = kind(folder.files, allowed)  # type: ignore[assignment]
     try:
-        folder.commit(entries, {"lines": 1}, {"partials": [partials], "logs": {}, "rows": 1})
+        folder.commit(
+            all_tables(entries), {"lines": 1}, {"partials": [partials], "logs": {}, "rows": 1}
+        )
     except BaseException:
         if kind is Killed:  # its files are as the kill left them
             raise

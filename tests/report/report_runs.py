@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from subtrie.audit._runs.run_folder import RunFolder, table_bytes
-from subtrie.audit._runs.run_writer import run_record
+from subtrie.audit._run import run_record
+from subtrie.audit._runs.run_folder import RunFolder
+from subtrie.audit._runs.run_writer import all_tables, table_bytes
 from subtrie.spark import TABLES
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -65,7 +66,9 @@ def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
     record = run_record(lambda: "0" * 64, {}, {**counters, "published": counters["operations"]})
     made = RunFolder(folder)
     made.commit(
-        [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()],
+        all_tables(
+            [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()]
+        ),
         {**counters, "planes": planes},
     )
     return folder

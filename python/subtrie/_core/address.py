@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any, NamedTuple, Self
 
 from . import engine
-from .errors import refusal
+from .errors import SubtrieError, refusal
 from .ports import DANGER
 
 
@@ -26,6 +26,15 @@ def trust_of(port: object) -> str:
     """Return the trust zone: ``danger`` for port 666, ``safe`` for every other port."""
     # S0-023, S0-024
     return "danger" if str(port) == str(DANGER) else "safe"
+
+
+def is_host(name: str | None) -> bool:
+    """Return whether a name can be the host of a service."""
+    try:
+        engine.check_identity_host(name or "")
+    except SubtrieError:
+        return False
+    return True
 
 
 def _replaced(address: Any, changes: dict[str, Any]) -> Any:

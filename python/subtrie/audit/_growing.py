@@ -19,8 +19,8 @@ from ._partial.parts import Reading, partials_of_part
 from ._readers.growing_log import advance, blocks, empty_offset, ranges
 from ._readers.log_files import resolve_path, shown_path
 from ._readers.log_reader import SPLIT_BYTES
-from ._runs.run_folder import OutputFolderError, RunFolder
-from ._runs.run_writer import run_record, save_partials, saved_partials
+from ._run import run_record
+from ._runs.run_folder import OutputFolderError, RunFolder, save_partials, saved_partials
 from ._tables.context import context_of
 
 if TYPE_CHECKING:

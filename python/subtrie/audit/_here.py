@@ -23,9 +23,9 @@ from ._partial.partial import TOGETHER, Partial, by_buckets
 from ._partial.parts import Part, Reading, partials_of_part, plan, read_part, size_of
 from ._partial.selection import SELECTED_BY, Chooser, Selection
 from ._readers.payload_heads import check_logs
-from ._run import Run
+from ._run import Run, run_record
 from ._runs.run_folder import RunFolder
-from ._runs.run_writer import committed, run_record, table_writer
+from ._runs.run_writer import committed, table_writer
 from ._schema import TABLES, arrow_schema
 from ._slot_redaction import Redaction
 from ._tables.answer_sums import answer_sums

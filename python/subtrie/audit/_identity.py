@@ -8,18 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import microbus
-from .._core.errors import SubtrieError
-
-
-def is_host(name: str | None) -> bool:
-    """Return whether a name can be the host of a service."""
-    try:
-        microbus.check_identity_host(name or "")
-    except SubtrieError:
-        return False
-    return True
-
+from .._core.address import is_host
 
 #: What an identity rests on that the broker proved.
 PROVEN = ("jwt", "nkey", "user")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from ._readers.log_files import shown_path
@@ -15,8 +17,7 @@ from ._runs.run_folder import (
     read_manifest,
     rows_of_table,
 )
-from ._runs.run_writer import json_object
-from ._schema import TABLES
+from ._schema import TABLES, TABLES_VERSION
 
 if TYPE_CHECKING:
     import os
@@ -123,3 +124,41 @@ def open_run(out: str | os.PathLike[str]) -> Run:
     """
     folder = RunFolder(out)
     return Run.of_folder(folder.summary(), folder)
+
+
+def run_record(
+    digest: Callable[[], str] | None, options: Mapping[str, Any], counters: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the row of a run.
+
+    Args:
+        digest: Returns the digest of the inputs; None for a table of events.
+        options: The options that have an effect on the result.
+        counters: The counts of lines and windows.
+    """
+    from .. import __version__
+
+    row = {
+        "schema": TABLES_VERSION,
+        "input_digest": None if digest is None else digest(),
+        "version": __version__,
+        "options": json.dumps(options, sort_keys=True),
+        "counters": json.dumps(counters, sort_keys=True),
+    }
+    run = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+    return {"run": run, **row}
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in a column of a run.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("the row of the run has a text that is not a JSON object")
+    return found

@@ -10,9 +10,9 @@ from ._answers.tables import sorted_rows
 from ._here import micros, rows_of_buckets
 from ._partial.partial import Partial
 from ._partial.parts import Reading, partials_of_part, plan
+from ._runs.run_writer import merged
 from ._schema import ANSWERS, TABLE_COLUMNS, TABLES, arrow_schema
 from ._tables.context import context_of
-from ._tables.merge import merged
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
 from ..audit import open_run, verdict
-from ..audit._runs.run_writer import json_object
+from ..audit._run import json_object
 from ._content import Edge, Report
 from ._edges import edges_of
 from ._findings import MOST_FINDINGS, all_findings

@@ -21,9 +21,8 @@ from ..audit._here import audit as audit_here
 from ..audit._partial.parts import Reading, in_groups, plan
 from ..audit._partial.selection import Chooser, Selection
 from ..audit._readers.payload_heads import check_logs
-from ..audit._run import Run
+from ..audit._run import Run, run_record
 from ..audit._runs.run_folder import RunFolder
-from ..audit._runs.run_writer import run_record
 from ..audit._schema import EVENTS, arrow_schema
 from ._message_rows import message_rows
 from ._partials import chosen, head_of, partials_of_frame, partials_of_parts

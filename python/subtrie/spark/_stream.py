@@ -19,11 +19,13 @@ from ..audit._partial.kinds import PARTIAL_ROWS, VERSION
 from ..audit._partial.partial import Partial
 from ..audit._readers.growing_log import files_there
 from ..audit._readers.log_files import resolve_path, shown_path
+from ..audit._run import run_record
 from ..audit._runs.run_folder import (
     OutputFolderError,
     RunFolder,
+    save_partials,
+    saved_partials,
 )
-from ..audit._runs.run_writer import run_record, save_partials, saved_partials
 from ..audit._slot_redaction import Redaction
 from ._columns import spark_schema
 from ._pipeline import Audit

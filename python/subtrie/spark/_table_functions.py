@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..audit._here import micros
 from ..audit._partial.parts import Reading
+from ..audit._runs.run_writer import merged
 from ..audit._schema import TABLE_COLUMNS
-from ..audit._tables.merge import merged
 from ._columns import spark_schema
 from ._partials import head_of, partials_of_frame
 from ._table_jobs import partial_rows, read_context

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..audit._answers.questions import Questions
 from ..audit._partial.kinds import IN_HEAD, rows_in
 from ..audit._partial.partial import Partial, by_buckets
-from ..audit._runs.run_folder import RunFolder, table_bytes
-from ..audit._runs.run_writer import WRITTEN, Task, committed, table_writer
+from ..audit._runs.run_folder import RunFolder
+from ..audit._runs.run_writer import WRITTEN, Task, committed, table_bytes, table_writer
 from ..audit._tables.bucket import Bucket
 from ..audit._tables.by_subject import CANDIDATES, HOT
 from ..audit._tables.context import Context, Whole, context_of

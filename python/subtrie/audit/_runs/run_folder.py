@@ -11,15 +11,15 @@ depends on the time or on the process.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._partial.kinds import PARTIAL_ROWS
 from .._readers.log_files import shown_path
 from .._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
 from .batch_rows import rows_of_batch
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 #: The file that makes the files of a run a result.
 MANIFEST = "audit.json"
-_ROW_GROUP = 50_000
 #: Most bytes of a manifest; one of a stream has a line for each of its logs.
 _MAX_MANIFEST = 64 * 1024 * 1024
 _STAGING = ".staging-"
@@ -44,71 +43,6 @@ PARTIALS_FILE = "partials-{}.parquet"
 
 class OutputFolderError(ValueError):
     """The output directory holds something other than an earlier result, or is not shared."""
-
-
-class TableFile:
-    """Write one table as a local Parquet file.
-
-    Args:
-        folder: An existing local folder.
-        table: The name of the table.
-    """
-
-    def __init__(self, folder: str, table: str) -> None:
-        import pyarrow.parquet as pq
-
-        self.table = table
-        self.rows = 0
-        self._schema = arrow_schema(TABLE_COLUMNS[table])
-        self._path = os.path.join(folder, table)
-        self._held: list[pa.Table] = []
-        self._count = 0
-        self._writer = pq.ParquetWriter(
-            self._path, self._schema, compression="zstd", store_schema=False
-        )
-
-    def add(self, rows: pa.Table) -> None:
-        """Add rows; row groups do not depend on how they are divided."""
-        import pyarrow as pa
-
-        self._held.append(rows)
-        self._count += rows.num_rows
-        if self._count < _ROW_GROUP:
-            return
-        table = pa.concat_tables(self._held)
-        while table.num_rows >= _ROW_GROUP:
-            self._write(table.slice(0, _ROW_GROUP))
-            table = table.slice(_ROW_GROUP)
-        self._held, self._count = [table], table.num_rows
-
-    def finish(self) -> tuple[str, str, str]:
-        """Return the path of the complete file, its final name, and its digest."""
-        import pyarrow as pa
-
-        if self._count:
-            self._write(pa.concat_tables(self._held))
-        self._writer.close()
-        with open(self._path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return self._path, f"{self.table}-{digest[:12]}.parquet", digest
-
-    def _write(self, table: pa.Table) -> None:
-        self.rows += table.num_rows
-        self._writer.write_table(table.combine_chunks(), row_group_size=_ROW_GROUP)
-
-
-def table_bytes(table: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a small table as the entry of a file, with its bytes in ``data``."""
-    import pyarrow as pa
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = TableFile(folder, table)
-        if rows:
-            file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
-        path, target, digest = file.finish()
-        with open(path, "rb") as stream:
-            data = stream.read()
-    return {"table": table, "file": target, "rows": len(rows), "sha256": digest, "data": data}
 
 
 class RunFolder:
@@ -138,7 +72,8 @@ class RunFolder:
         """Publish the files of a run.
 
         Args:
-            tables: Table, name, rows and digest of each file; ``data`` if its bytes were returned.
+            tables: Table, name, rows and digest of the file of every table; ``data`` if its bytes
+                were returned.
             manifest: The counts of the run.
             stream: What a stream needs to go on: the names of its ``partials`` among others.
 
@@ -146,9 +81,6 @@ class RunFolder:
             OutputFolderError: A file that a worker wrote cannot be seen here.
         """
         written = {row["table"]: row for row in tables}
-        for name in TABLE_COLUMNS:
-            if name not in written:
-                written[name] = table_bytes(name, ())
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
@@ -431,3 +363,33 @@ def _check_table(path: str, file: str, found: pa.Schema, columns: Sequence[str])
                 f"{shown_path(path)}/{file} is not a table of an audit: column {name} is missing "
                 "or of another type"
             )
+
+
+def save_partials(path: str, staging: str, rows: Iterable[pa.RecordBatch]) -> tuple[str, int]:
+    """Write partials to the hidden folder of a run; return the file and the number of its rows.
+
+    Args:
+        path: The directory of the run.
+        staging: The name of the hidden folder.
+        rows: Partials as ``PARTIAL_ROWS``.
+    """
+    import pyarrow.parquet as pq
+
+    name, count = PARTIALS_FILE.format(uuid.uuid4().hex[:12]), 0
+    with tempfile.TemporaryDirectory() as local:
+        file = os.path.join(local, "partials")
+        with pq.ParquetWriter(file, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
+            for batch in rows:
+                writer.write_batch(batch)
+                count += sum(batch.column("rows").to_pylist())
+        stage_file(path, staging, file, name)
+    return name, count
+
+
+def saved_partials(path: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the partials in a file that ``save_partials`` wrote."""
+    import pyarrow.parquet as pq
+
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{name}")) as opened:
+        yield from opened.iter_batches()

@@ -1,37 +1,278 @@
-"""The tables of a run: rows added up and written, then committed, with the row about the run."""
+"""The tables of a run: rows added up, written as Parquet files and committed.
+
+The rows come sorted by table and key.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tempfile
-import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
-from .._partial.kinds import PARTIAL_ROWS, batches_of, stream_bytes
-from .._schema import TABLES_VERSION, arrow_schema
-from .._tables.by_subject import CANDIDATES
+from .._partial.kinds import batches_of, stream_bytes
+from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
+from .._tables.by_subject import CANDIDATES, HOT, OUTSIDE, hottest, outside_tables
 from .._tables.context import LINES, Context, Whole
-from .._tables.merge import merged
 from .._tables.traffic import SUMS, TOTALS
-from .run_folder import (
-    PARTIALS_FILE,
-    RunFolder,
-    TableFile,
-    open_folder,
-    stage_file,
-    table_bytes,
-)
+from .run_folder import RunFolder, stage_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: The rows that are added up together; fewer need more calls.
+_BATCH = 32_768
+#: The sums of the tables whose rows come in parts; all other rows are complete.
+_ADDED: dict[str, tuple[str, ...]] = {
+    "call_graph": ("published", "refused", "delivered", "undelivered", "forwarded", "bytes"),
+    "replies": ("published", "delivered", "undelivered"),
+    "coverage": ("matched", "delivered"),
+    "cross_plane": ("count",),
+    "refused": ("count",),
+    "spoofed": ("accepted", "count"),
+}
+_ROW_GROUP = 50_000
 Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 #: What the task returns: a row for each file, one for the totals, and those of the sums of answers.
 WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
+
+
+def merged(
+    batches: Iterable[pa.RecordBatch], context: Context
+) -> Iterator[tuple[str, pa.Table | None]]:
+    """Yield the rows of each table, in order.
+
+    ``CANDIDATES`` in place of ``hot_subjects``: the rows do not tell which they are; None for any.
+
+    Memory: about 32,768 rows, or twice a piece of each bucket.
+
+    Args:
+        batches: Rows of ``TABLE_ROWS``, sorted by ``table`` and ``key``.
+        context: The counts and the planes of the whole input.
+    """
+    for name, pieces in _by_table(batches):
+        tables = _in_order(pieces)
+        if name == HOT:
+            counts = context.counts
+            found = hottest(tables, counts.get("published", 0), counts.get("unnamed", 0))
+            known = found.rows is not None
+            yield (name, found.rows) if known else (CANDIDATES, found.candidates)
+        elif name == OUTSIDE:
+            for each in tables:
+                outside = outside_tables(each, context.planes).items()
+                yield from ((table, _columns(table, rows)) for table, rows in outside)
+        elif name == "cross_plane":
+            yield from ((name, _planes(name, each)) for each in _complete(tables, "identity"))
+        elif name not in TABLE_COLUMNS:
+            yield from ((name, each) for each in tables)
+        elif name in _ADDED:
+            yield from ((name, _added(name, each)) for each in tables)
+        else:
+            yield from ((name, _columns(name, each)) for each in tables)
+
+
+Piece = tuple[str, "pa.Table"]
+
+
+def _by_table(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Piece]]]:
+    """Group sorted rows by table; the pieces of a table must be consumed in turn."""
+    import itertools
+
+    import pyarrow as pa
+
+    def pieces() -> Iterator[tuple[str, Piece]]:
+        for batch in batches:
+            columns = (batch.column(name) for name in ("table", "key", "data"))
+            for name, key, data in zip(*columns, strict=True):
+                with pa.ipc.open_stream(data.as_buffer()) as stream:
+                    yield name.as_py(), (key.as_py(), stream.read_all())
+
+    for name, group in itertools.groupby(pieces(), key=lambda piece: piece[0]):
+        yield name, (piece for _, piece in group)
+
+
+def _in_order(pieces: Iterable[Piece]) -> Iterator[pa.Table]:
+    """Yield the rows of pieces in the order of their keys, those with equal keys together.
+
+    Each piece is sorted, and the pieces come in the order of their first keys.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held: list[pa.Table] = []
+    size, enough = 0, _BATCH
+    for key, table in pieces:
+        if size >= enough:
+            rows = pa.concat_tables(held).sort_by("key")
+            below = pc.sum(pc.less(rows["key"], key)).as_py()
+            if below:
+                yield rows.slice(0, below)
+            held, size = [rows.slice(below)], rows.num_rows - below
+            enough = max(_BATCH, 2 * size)  # so that no row is sorted more than a few times
+        held.append(table)
+        size += table.num_rows
+    if held:
+        yield pa.concat_tables(held).sort_by("key")
+
+
+def _complete(tables: Iterable[pa.Table], by: str) -> Iterator[pa.Table]:
+    """Yield rows so that all rows with one value of a column are together."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        held.append(table)
+        size += table.num_rows
+        if size < _BATCH:
+            continue
+        rows = pa.concat_tables(held)
+        last = rows[by][len(rows) - 1]
+        begin = pc.index(rows[by], last).as_py()
+        if begin:
+            yield rows.slice(0, begin)
+        held, size = [rows.slice(begin)], len(rows) - begin
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _added(name: str, rows: pa.Table) -> pa.Table:
+    """Add up the rows with equal keys."""
+    sums = _ADDED[name]
+    columns = [column for column, _ in TABLE_COLUMNS[name]]
+    spans = [(c, "min" if c == "first" else "max") for c in columns if c in ("first", "last")]
+    keys = [c for c in columns if c in rows.column_names and c not in (*sums, "first", "last")]
+    how: list[Any] = [*((c, "sum") for c in sums), *spans]
+    if "instances" in columns:
+        how.append(("server_conn", "count_distinct"))
+    # The order of groups is not promised, so they are sorted again.
+    how.append(("key", "min"))
+    found = rows.group_by(keys).aggregate(how).sort_by("key_min")
+    names = [f"{column}_{function}" for column, function in how]
+    found = found.rename_columns(
+        [_renamed(column) if column in names else column for column in found.column_names]
+    )
+    if name == "replies":
+        import pyarrow.compute as pc
+
+        found = found.filter(
+            pc.or_(pc.greater(found["published"], 0), pc.greater(found["delivered"], 0))
+        )
+    return _columns(name, found)
+
+
+def _renamed(column: str) -> str:
+    """Return the column of a table that an aggregate becomes."""
+    if column == "server_conn_count_distinct":
+        return "instances"
+    return column.rpartition("_")[0]
+
+
+def _planes(name: str, rows: pa.Table) -> pa.Table:
+    """Return the planes of each identity other than the one it uses most."""
+    import pyarrow as pa
+
+    added = _added(name, rows)
+    used: dict[tuple[str, str | None], Counter[str]] = {}
+    names = ("identity", "account", "plane", "count")
+    listed = [*zip(*(added[name].to_pylist() for name in names), strict=True)]
+    for *who, plane, count in listed:  # a row for each program
+        used.setdefault((*who,), Counter())[plane] += count
+    best = {who: min(planes, key=lambda plane: (-planes[plane], plane))
+            for who, planes in used.items()}  # fmt: skip
+    homes = [best[*who] for *who, _, _ in listed]
+    place = added.column_names.index("home_plane")
+    added = added.set_column(place, "home_plane", pa.array(homes, pa.string()))
+    foreign = [p != h for p, h in zip(added["plane"].to_pylist(), homes, strict=True)]
+    return added.filter(pa.array(foreign, pa.bool_()))
+
+
+def _columns(name: str, rows: pa.Table) -> pa.Table:
+    """Return the columns of a table; those that are not there are null."""
+    import pyarrow as pa
+
+    columns = []
+    for column, kind in TABLE_COLUMNS[name]:
+        if column in rows.column_names:
+            columns.append(rows[column].cast(arrow_type(kind)))
+        else:
+            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, arrow_type(kind))]))
+    return pa.table(columns, schema=arrow_schema(TABLE_COLUMNS[name]))
+
+
+class TableFile:
+    """Write one table as a local Parquet file.
+
+    Args:
+        folder: An existing local folder.
+        table: The name of the table.
+    """
+
+    def __init__(self, folder: str, table: str) -> None:
+        import pyarrow.parquet as pq
+
+        self.table = table
+        self.rows = 0
+        self._schema = arrow_schema(TABLE_COLUMNS[table])
+        self._path = os.path.join(folder, table)
+        self._held: list[pa.Table] = []
+        self._count = 0
+        self._writer = pq.ParquetWriter(
+            self._path, self._schema, compression="zstd", store_schema=False
+        )
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows; row groups do not depend on how they are divided."""
+        import pyarrow as pa
+
+        self._held.append(rows)
+        self._count += rows.num_rows
+        if self._count < _ROW_GROUP:
+            return
+        table = pa.concat_tables(self._held)
+        while table.num_rows >= _ROW_GROUP:
+            self._write(table.slice(0, _ROW_GROUP))
+            table = table.slice(_ROW_GROUP)
+        self._held, self._count = [table], table.num_rows
+
+    def finish(self) -> tuple[str, str, str]:
+        """Return the path of the complete file, its final name, and its digest."""
+        import pyarrow as pa
+
+        if self._count:
+            self._write(pa.concat_tables(self._held))
+        self._writer.close()
+        with open(self._path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._path, f"{self.table}-{digest[:12]}.parquet", digest
+
+    def _write(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        self._writer.write_table(table.combine_chunks(), row_group_size=_ROW_GROUP)
+
+
+def table_bytes(table: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a small table as the entry of a file, with its bytes in ``data``."""
+    import pyarrow as pa
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = TableFile(folder, table)
+        if rows:
+            file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
+        path, target, digest = file.finish()
+        with open(path, "rb") as stream:
+            data = stream.read()
+    return {"table": table, "file": target, "rows": len(rows), "sha256": digest, "data": data}
+
+
+def all_tables(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of the files of all tables: those that are missing are empty."""
+    there = {entry["table"] for entry in entries}
+    return [*entries, *(table_bytes(name, ()) for name in TABLE_COLUMNS if name not in there)]
 
 
 def table_writer(folder: RunFolder, context: Context) -> Task:
@@ -130,73 +371,6 @@ def committed(
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
     counters |= {name: counts.get(name, 0) for name in ("published", "unsettled", "mqtt")}
-    folder.commit([*files, table_bytes("runs", [describe(counters)])], summary, stream)
+    files.append(table_bytes("runs", [describe(counters)]))
+    folder.commit(all_tables(files), summary, stream)
     return summary
-
-
-def run_record(
-    digest: Callable[[], str] | None, options: Mapping[str, Any], counters: Mapping[str, int]
-) -> dict[str, Any]:
-    """Return the row of a run.
-
-    Args:
-        digest: Returns the digest of the inputs; None for a table of events.
-        options: The options that have an effect on the result.
-        counters: The counts of lines and windows.
-    """
-    from ... import __version__
-
-    row = {
-        "schema": TABLES_VERSION,
-        "input_digest": None if digest is None else digest(),
-        "version": __version__,
-        "options": json.dumps(options, sort_keys=True),
-        "counters": json.dumps(counters, sort_keys=True),
-    }
-    run = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
-    return {"run": run, **row}
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in a column of a run.
-
-    Raises:
-        ValueError: The text is something else.
-    """
-    try:
-        found = json.loads(text)
-    except RecursionError:
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError("the row of the run has a text that is not a JSON object")
-    return found
-
-
-def save_partials(path: str, staging: str, rows: Iterable[pa.RecordBatch]) -> tuple[str, int]:
-    """Write partials to the hidden folder of a run; return the file and the number of its rows.
-
-    Args:
-        path: The directory of the run.
-        staging: The name of the hidden folder.
-        rows: Partials as ``PARTIAL_ROWS``.
-    """
-    import pyarrow.parquet as pq
-
-    name, count = PARTIALS_FILE.format(uuid.uuid4().hex[:12]), 0
-    with tempfile.TemporaryDirectory() as local:
-        file = os.path.join(local, "partials")
-        with pq.ParquetWriter(file, arrow_schema(PARTIAL_ROWS), compression="zstd") as writer:
-            for batch in rows:
-                writer.write_batch(batch)
-                count += sum(batch.column("rows").to_pylist())
-        stage_file(path, staging, file, name)
-    return name, count
-
-
-def saved_partials(path: str, name: str) -> Iterator[pa.RecordBatch]:
-    """Yield the partials in a file that ``save_partials`` wrote."""
-    import pyarrow.parquet as pq
-
-    files, root = open_folder(path)
-    with pq.ParquetFile(files.open_input_file(f"{root}/{name}")) as opened:
-        yield from opened.iter_batches()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..._core.address import is_host
 from .._partial.kinds import add_up
 from .._partial.partial import Numbered, Partial
 from .accounts import told
@@ -108,6 +109,16 @@ def sums_by_subject(publishes: pa.Table) -> pa.Table:
     # A subject can have several rows.
     ascending = bool(np.all(np.diff(summed["at"].to_numpy()) > 0))
     return summed if ascending else add_up(summed, ("at",))
+
+
+def are_hosts(names: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return which names can be the host of a service."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unique = pc.unique(names).to_pylist()
+    hosts = pa.array([name for name in unique if is_host(name)], pa.string())
+    return pc.is_in(names, value_set=hosts)
 
 
 def by_account(

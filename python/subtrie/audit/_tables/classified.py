@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._answers.folding import HEAD, fold
 from .._answers.rule_table import NO_RULE, NO_RULES, Rule
-from .._identity import is_host
-from .bucket import Bucket, Subjects
+from .bucket import Bucket, Subjects, are_hosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +68,7 @@ class Classified:
         self.route = of_subject.routes.take(self.at)
         verified = pc.fill_null(pc.equal(self.identity, self.source), False)
         standing = pc.if_else(
-            verified, "verified", pc.if_else(_are_hosts(self.identity), "spoofed", "unknown")
+            verified, "verified", pc.if_else(are_hosts(self.identity), "spoofed", "unknown")
         )
         self.standing = pc.if_else(pc.is_null(self.source), "unknown", standing)
         unknown = pc.equal(self.standing, "unknown")
@@ -211,16 +210,6 @@ def _rules_of(
     row = np.repeat(rows, counts)
     step = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     return row, flat[np.repeat(begin[numbers], counts) + step]
-
-
-def _are_hosts(names: pa.Array) -> pa.Array:
-    """Return which names can be the host of a service."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    unique = pc.unique(names)
-    hosts = pa.array([name for name in unique.to_pylist() if is_host(name)], pa.string())
-    return pc.is_in(names, value_set=hosts)
 
 
 def columns_of(table: pa.Table, *names: str) -> Iterator[list[Any]]:

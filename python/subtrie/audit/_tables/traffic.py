@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .._identity import is_host
 from .._partial.kinds import add_up, filled, stream_bytes
 from .._schema import TABLE_KEYS, Rows, arrow_schema, rows
 from .answer_sums import answer_sums
-from .bucket import Bucket, Subjects
+from .bucket import Bucket, Subjects, are_hosts
 from .by_subject import explained, most_published, outside_rows, outside_tables
 from .connections import links, logins, servers
 from .context import subscription_table
@@ -289,9 +288,7 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = pc.unique(publishes["identity"])
-    hosts = pa.array([name for name in names.to_pylist() if is_host(name)], pa.string())
-    known = publishes.filter(pc.is_in(publishes["identity"], value_set=hosts))
+    known = publishes.filter(are_hosts(publishes["identity"]))
     at = known["at"].combine_chunks()
     identity = known["identity"].combine_chunks()
     source = subjects.text("source", at)
