@@ -1,4 +1,4 @@
-"""How many modules of the audit a line of a log meets on its way to a row of a table."""
+"""The number of modules of the audit that a line of a log meets on its way to a row of a table."""
 
 from __future__ import annotations
 
