@@ -90,6 +90,10 @@ def print_counts(result: Run) -> None:
         f"forwarded to other brokers: {forwarded}"
         + (" (give their logs, too, to see whether they arrived)" * bool(forwarded))
     )
+    if folded := result.counters.get("folded_messages"):
+        untimed = result.counters.get("untimed_requests", 0)
+        print(f"messages on inboxes that are counted together: {folded} (their subjects end in *; "
+              f"requests without a latency: {untimed})")  # fmt: skip
     if packets := result.counters.get("mqtt"):
         print(f"lines of MQTT: {packets}{_MQTT}")
     print(f"lines: {summary['lines']} = {summary['operations']} operations + "

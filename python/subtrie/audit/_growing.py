@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
 from ._here import HeldRows, SpillFile, asked, hidden_slots, in_threads, micros, write_run
+from ._partial.inboxes import bounded
 from ._partial.kinds import IN_HEAD, VERSION, rows_in
 from ._partial.partial import Partial, by_buckets
 from ._partial.parts import Reading, partials_of_part
@@ -117,7 +118,7 @@ class GrowingAudit:
         found = Partial.of_rows(self._rows)
         for partials in in_threads(parts, of_part):
             found.add(partials)
-        rows = [found.to_rows()]
+        rows = [bounded(found).to_rows()]
         self._write(rows, end)
         self._rows, self._offset = rows, end
         return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..audit._growing import check_redaction, check_stream, may_be_several
 from ..audit._here import asked, micros
+from ..audit._partial.inboxes import bounded
 from ..audit._partial.kinds import PARTIAL_ROWS, VERSION
 from ..audit._partial.partial import Partial
 from ..audit._readers.growing_log import files_there
@@ -242,8 +243,8 @@ def _is_done(ranges: dict[str, tuple[int, int]], logs: dict[str, int], target: s
 
 
 def _compact(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add up the partials that came to a task."""
-    yield Partial.of_rows(batches).to_rows()
+    """Add up the partials that came to a task, and bound their inboxes."""
+    yield bounded(Partial.of_rows(batches)).to_rows()
 
 
 def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> DataFrame:

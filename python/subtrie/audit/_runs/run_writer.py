@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
+from .._partial.inboxes import FOLDED
 from .._partial.kinds import batches_of, stream_bytes
 from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
 from .._tables.by_subject import CANDIDATES, HOT, OUTSIDE, hottest, outside_tables
@@ -371,6 +372,7 @@ def committed(
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
     counters |= {name: counts.get(name, 0) for name in ("published", "unsettled", "mqtt")}
+    counters |= {name: counts[name] for name in FOLDED if name in counts}
     files.append(table_bytes("runs", [describe(counters)]))
     folder.commit(all_tables(files), summary, stream)
     return summary
