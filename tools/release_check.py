@@ -93,7 +93,7 @@ def docs() -> str:
 
 def wheel_tests() -> str:
     """The tests of the wheel, of its import and of the licences pass."""
-    return run("make", "wheel").strip().splitlines()[-1]
+    return run("make", "--no-print-directory", "wheel").strip().splitlines()[-1]
 
 
 #: What must hold before a tag is pushed, the quickest first.
