@@ -6,9 +6,12 @@ routes are found by comparing tokens, without an index (``_patterns``).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .patterns import SubscribedPatterns
@@ -353,10 +356,11 @@ class Truth:
                 for pattern in patterns.matching(counts.subject.tokens):
                     sent[pattern] += counts.offsets
         for (pattern, queue), some in lives.items():
-            matched = sum(
-                any(start < at and (end is None or at < end) for start, end in some)
-                for at in sent[pattern]
-            )
+            some.sort(key=lambda life: life[0])
+            starts = [start for start, _ in some]
+            ends = [*accumulate((inf if end is None else end for _, end in some), max)]
+            places = ((at, bisect_left(starts, at)) for at in sent[pattern])
+            matched = sum(bool(before) and at < ends[before - 1] for at, before in places)
             yield {
                 "server": self.server,
                 "pattern": pattern,

@@ -130,9 +130,11 @@ class Sums:
 
         What a part of the sums has put there stays there, so any division gives the same rows.
         """
-        for kinds, *column in _PROGRAMS:
+        for kinds, *owner, client in _PROGRAMS:
+            all_names = {key[client] for kind in kinds for key in self._of[kind]}
+            if len(all_names) <= MOST_PROGRAMS and MANY not in all_names:
+                continue
             named: dict[tuple[Any, ...], set[str | None]] = {}
-            *owner, client = column
             for key in (key for kind in kinds for key in self._of[kind]):
                 named.setdefault(tuple(key[at] for at in owner), set()).add(key[client])
             many = {
