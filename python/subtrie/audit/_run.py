@@ -82,7 +82,9 @@ class Run:
     def counters(self) -> dict[str, int]:
         """The counters of the run: the counts of the summary, and the accepted publishes.
 
-        ``unsettled`` counts those of them of which the input does not tell the deliveries.
+        ``unsettled`` counts those of them of which the input does not tell the deliveries. A log
+        that was followed can have ``folded_messages``, on inboxes that are counted together, and
+        ``untimed_requests``, which have no latency for that reason.
         """
         counters = json_object(self._record["counters"])
         if not all(type(count) is int for count in counters.values()):

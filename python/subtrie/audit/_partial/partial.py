@@ -106,6 +106,12 @@ class Partial:
         else:
             self.add_list(kind, rows)
 
+    def add_taken(self, taken: Iterable[Taken], others: Iterable[tuple[str, pa.Table]]) -> None:
+        """Add what ``take_summed`` and ``take_others`` returned, without adding it up again."""
+        self._taken += taken
+        for kind, rows in others:
+            self.add_list(kind, rows)
+
     def add_counts(self, counts: Mapping[str, int]) -> None:
         """Add lines that were counted."""
         import pyarrow as pa
