@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from patience import PATIENCE
+from subtrie.audit import TABLES, open_run
 from subtrie.audit._partial.parts import EVENT_COLUMNS
 from subtrie.audit._readers.capture_events import capture_events
 from subtrie.spark import EVENTS, audit, events, verdict
@@ -21,7 +28,8 @@ from subtrie.spark._table_of_messages import narrowed
 from subtrie.wire import capture
 from synthetic_traffic import write_traffic
 
-GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
+ROOT = Path(__file__).parents[2]
+GO_LIVE = ROOT / "examples" / "captures" / "go_live"
 SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"
 
 
@@ -333,3 +341,30 @@ def test_rows_of_a_connection_whose_account_is_never_told_are_read(tmp_path):
     rows = list(capture_events(path, complete=True))
     assert [row["op"] for row in rows].count("SUB") == 100
     assert {row["account"] for row in rows} == {None}
+
+
+@pytest.mark.requirement("P-01")
+def test_a_day_in_a_lake_and_its_log_on_a_laptop_without_java_have_equal_rows(session, tmp_path):
+    """The functions of the page, with the folders of this test; the laptop only has the command."""
+    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code = next(block for block in blocks if "def of_the_lake(" in block)
+    for folder in ("/logs/", "/lake/"):
+        code = code.replace(folder, f"{tmp_path}{folder}")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    day = "2026-11-21"
+    write_traffic(tmp_path / "world", seed=31, rows=2500)
+    log = tmp_path / "logs" / day / "trace.log"
+    log.parent.mkdir(parents=True)
+    shutil.copy(tmp_path / "world" / "trace.log", log)
+    lake = names["of_the_lake"](session, day).folder.path
+    laptop = tmp_path / "laptop"
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path / "none"), "PATH": str(tmp_path)}
+    subprocess.run(
+        [sys.executable, "-m", "subtrie", "audit", str(log), "--out", str(laptop)],
+        env=environment, check=True, capture_output=True, timeout=PATIENCE,
+    )  # fmt: skip
+    filled = [name for name in TABLES if open_run(laptop).count(name)]
+    assert {"call_graph", "undelivered", "coverage", "subscriptions"} < set(filled)
+    assert names["equal"](lake, laptop)
