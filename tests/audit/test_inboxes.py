@@ -49,9 +49,9 @@ def requests(count: int) -> str:
 def rows_of(partial: Partial) -> list[tuple[Any, ...]]:
     """Return the rows of a partial, sorted: kind, bucket, number and digest of the values."""
     found: list[tuple[Any, ...]] = []
-    for kind, _, table in partial.take_summed():
+    for kind, _, table in partial._take_summed():
         found += [(kind, repr(row)) for row in table.to_pylist()]
-    for kind, table in partial.take_others():
+    for kind, table in partial._take_others():
         found += [(kind, repr(row)) for row in table.to_pylist()]
     return sorted(found)
 

@@ -45,21 +45,21 @@ def bounded(partial: Partial, most: int = MOST_INBOXES) -> Partial:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    taken, others = list(partial.take_summed()), list(partial.take_others())
+    taken, others = list(partial._take_summed()), list(partial._take_others())
     rows = [*((kind, table) for kind, _, table in taken), *others]
     named = [table[_column(kind)] for kind, table in rows if _column(kind)]
     together = pa.array(_together(named, most // BUCKETS), pa.string())
     found, counts = Partial(), dict.fromkeys(FOLDED, 0)
     if not len(together):
-        found.add_taken(taken, others)
+        found._add_taken(taken, others)
         return found
     for kind, table in rows:
         name = _column(kind)
         inside = pc.is_in(table[name], value_set=together) if name else None
         if inside is None or not pc.any(inside).as_py():
-            found.add_rows(kind, table)
+            found._add_rows(kind, table)
             continue
-        found.add_rows(kind, table.filter(pc.invert(inside)))
+        found._add_rows(kind, table.filter(pc.invert(inside)))
         beyond = table.filter(inside)
         if kind == "request":
             counts["untimed_requests"] += beyond.num_rows
@@ -68,7 +68,7 @@ def bounded(partial: Partial, most: int = MOST_INBOXES) -> Partial:
                 counts["folded_messages"] += pc.sum(beyond["published"]).as_py() or 0
             place = beyond.schema.get_field_index(name)
             folded = pc.replace_substring_regex(beyond[name], _LAST, "*")
-            found.add_rows(kind, beyond.set_column(place, name, folded))
+            found._add_rows(kind, beyond.set_column(place, name, folded))
     found.add_counts({name: count for name, count in counts.items() if count})
     return found
 

@@ -78,7 +78,7 @@ class Partial:
         for kind, parts in other._listed.items():
             for part in parts:
                 self.add_list(kind, part)
-        for kind, _, table in other.take_summed():
+        for kind, _, table in other._take_summed():
             self._sum(kind, table)
 
     def take_sums(self, sums: Any) -> None:
@@ -99,15 +99,15 @@ class Partial:
             self._listed.setdefault(kind, []).append(rows)
             self.held += rows.num_rows
 
-    def add_rows(self, kind: str, rows: pa.Table) -> None:
+    def _add_rows(self, kind: str, rows: pa.Table) -> None:
         """Add rows of a kind."""
         if kind in SUMMED:
             self._sum(kind, rows)
         else:
             self.add_list(kind, rows)
 
-    def add_taken(self, taken: Iterable[Taken], others: Iterable[tuple[str, pa.Table]]) -> None:
-        """Add what ``take_summed`` and ``take_others`` returned, without adding it up again."""
+    def _add_taken(self, taken: Iterable[Taken], others: Iterable[tuple[str, pa.Table]]) -> None:
+        """Add what ``_take_summed`` and ``_take_others`` returned, without adding it up again."""
         self._taken += taken
         for kind, rows in others:
             self.add_list(kind, rows)
@@ -197,8 +197,8 @@ class Partial:
         import pyarrow as pa
 
         found = Partial()
-        for kind, table in [*((kind, table) for kind, _, table in self.take_summed()),
-                            *self.take_others()]:  # fmt: skip
+        for kind, table in [*((kind, table) for kind, _, table in self._take_summed()),
+                            *self._take_others()]:  # fmt: skip
             rows = table.combine_chunks()
             if kind not in ("plane", "count", "range"):
                 batches = [
@@ -206,17 +206,17 @@ class Partial:
                     for batch in rows.to_batches()
                 ]
                 rows = pa.Table.from_batches(batches, rows.schema)
-            found.add_rows(kind, rows)
+            found._add_rows(kind, rows)
         return found
 
-    def take_summed(self) -> Iterator[Taken]:
+    def _take_summed(self) -> Iterator[Taken]:
         """Take messages and deliveries."""
         taken, self._taken = self._taken, []
         yield from taken
         if self._sums is not None:
             yield from _taken_of(self._sums)[0]
 
-    def take_others(self) -> Iterator[tuple[str, pa.Table]]:
+    def _take_others(self) -> Iterator[tuple[str, pa.Table]]:
         """Take the rows that are not summed natively."""
         for kind in self._listed:
             yield kind, self.table(kind)
@@ -225,13 +225,13 @@ class Partial:
     def to_rows(self) -> pa.RecordBatch:
         """Take all rows, as ``PARTIAL_ROWS``."""
         pieces: list[Piece] = []
-        for kind, starts, table in self.take_summed():
+        for kind, starts, table in self._take_summed():
             pieces += [
                 (kind, bucket, table.slice(start, end - start))
                 for bucket, (start, end) in enumerate(pairwise(starts))
                 if end > start
             ]
-        for kind, table in self.take_others():
+        for kind, table in self._take_others():
             pieces += in_buckets(kind, table)
         return bucket_rows(pieces)
 
