@@ -232,3 +232,44 @@ def test_what_no_entry_allows_is_told_but_not_proposed() -> None:
     assert found == {("publish", "a.b", 1), ("publish", "x.*", 3), ("subscribe", "in w", 1)}
     answers = Permissions(**lists, allow_responses=ResponseLimit(1, 1.0))
     assert list(uncovered(answers, seen)) == []  # they may be replies
+
+
+def test_traffic_is_of_the_user_that_the_broker_proved() -> None:
+    def row(user: str | None, client: str | None, **more: Any) -> dict[str, Any]:
+        return {**flow("orders.new", 3), "user": user, "client": client, **more}
+
+    token = "U" + "A" * 55
+    rows = {
+        "flows": [
+            row("me", "me-app"),
+            row("shared", "me", pattern="orders.paid"),  # another user, under this name
+            row(None, "me", pattern="orders.claimed"),
+            row(token, "me", publisher="of-jwt"),
+        ],
+        "subscriptions": [{**subscription("a"), "user": None}],
+        "permission_usage": [counted("orders.>", 9)],
+    }
+    found = Traffic.of_tables(lambda name: rows.get(name, ()))
+    assert [each.pattern for each in found["me"].published] == ["orders.new"]
+    assert found["me"].claimed == 3 + 1
+    assert not found["me"].counted  # messages of others are among those
+    assert [each.pattern for each in found["shared"].published] == ["orders.paid"]
+    assert found["shared"].programs
+    assert found["of-jwt"].published
+    asked = Traffic.of_tables(lambda name: rows.get(name, ()), claimed_identities=True)["me"]
+    assert {each.pattern for each in asked.published} == {
+        "orders.new", "orders.paid", "orders.claimed",
+    }  # fmt: skip
+    assert (asked.claimed, len(asked.subscribed)) == (0, 1)
+
+
+def test_one_name_in_two_accounts_is_two_users() -> None:
+    rows = [
+        {**flow("orders.new"), "account": "ORDERS"}, {**flow("bills.new"), "account": "BILLING"},
+        {**flow("other"), "account": None},
+    ]  # fmt: skip
+    for account, pattern in (("ORDERS", "orders.new"), ("BILLING", "bills.new")):
+        found = Traffic.of_tables(lambda name: rows if name == "flows" else (), account=account)[
+            "me"
+        ]
+        assert [each.pattern for each in found.published] == [pattern, "other"]

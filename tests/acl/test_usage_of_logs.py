@@ -186,3 +186,48 @@ def test_traffic_of_two_runs_adds_up():
     assert both.subscribed == [("y", None, 2)]
     assert len(both.refused) == 2
     assert of(3).added(Traffic()).counted == {}
+
+
+def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
+    """Each has a proposal of its own traffic, and is tried on its own."""
+    lines = []
+
+    def say(cid, account, text):
+        who = "web" if cid < 3 else "back"
+        lines.append(f'[7] 2026/11/21 08:00:{len(lines):02}.000000 [TRC] 127.0.0.1:{cid} - '
+                     f'cid:{cid} - "v1:py" - "{account}/user:{who}" - {text}')  # fmt: skip
+
+    for cid, account, subject in ((1, "A", "x.one"), (2, "B", "x.two")):
+        say(cid + 2, account, f"<<- [SUB {subject}  1]")
+        say(cid, account, f"<<- [PUB {subject} 0]")
+        say(cid + 2, account, f"->> [MSG {subject} 1 0]")
+    log = tmp_path / "trace.log"
+    log.write_text("\n".join(lines) + "\n")
+    files = []
+    for account in "AB":
+        files.append(tmp_path / f"{account}.conf")
+        rules = 'permissions: { publish: "x.>" }'
+        files[-1].write_text(
+            f"accounts {{ {account}: {{ users: [ {{ user: web, password: p, {rules} }} ] }} }}"
+        )
+    found = objects(*files, "--log", log, "--against", log, status=1)
+    added = {(e["account"], *(each["entry"] for each in e["added"]))
+             for e in found if e["kind"] == "proposal"}  # fmt: skip
+    assert added == {("A", "x.one"), ("B", "x.two")}
+    assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0}
+
+
+def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_path):
+    said = (("", "<<- [SUB orders.x  1]"), (":web", "<<- [PUB orders.x 0]"),
+            ("", "->> [MSG orders.x 1 0]"))  # fmt: skip
+    lines = [
+        f"[7] 2026/11/21 08:00:0{second}.000000 [TRC] 127.0.0.1:1 - cid:{len(name)} - "
+        f'"v1:py{name}" - {text}'
+        for second, (name, text) in enumerate(said)
+    ]
+    log = tmp_path / "trace.log"
+    log.write_text("\n".join(lines) + "\n")
+    words = [settings, "--user", "web", "--log", log]
+    said = usage(*words, status=2)
+    assert "clients claim this name" in said
+    assert "+ publish orders.x" in usage(*words, "--claimed-identities", status=1)

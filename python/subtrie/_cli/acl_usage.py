@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -24,7 +25,7 @@ from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .proposal_formats import AS, print_as, print_usage
 from .stream import console
-from .usage_traffic import Evidence, LogAudit, Missed, added, read_run, told
+from .usage_traffic import Evidence, LogAudit, Missed, Wanted, added, read_run, told
 
 _SHOWN_USERS = 5
 
@@ -79,13 +80,15 @@ class Usage:
     refused: tuple[Attempt, ...]
     uncovered: tuple[Attempt, ...]
     proposal: Narrowing | None
+    claimed: int = 0
+    programs: bool = False
 
 
 class _TriedOut(NamedTuple):
-    """On what the proposals were tried, empty without it; and what they would have refused."""
+    """On what the proposals were tried, empty without it; and what each would have refused."""
 
     where: str
-    missed: list[Missed]
+    missed: list[list[Missed]]
 
 
 @click.command()
@@ -114,6 +117,11 @@ class _TriedOut(NamedTuple):
     "last SHARE (0.3) of the time of --log.",
 )  # fmt: skip
 @click.option(
+    "--claimed-identities",
+    is_flag=True,
+    help="Count traffic also under names that the broker did not prove.",
+)
+@click.option(
     "--as", "artefact", type=click.Choice(AS),
     help="Print only the proposal: permissions of a server configuration, commands of nsc, or "
     "permissions JSON with the size of the user's JWT.",
@@ -127,6 +135,7 @@ def usage(
     code: tuple[str, ...],
     against: tuple[str, ...],
     share: float | None,
+    claimed_identities: bool,
     artefact: str | None,
     selection: UserSelection,
     form: str,
@@ -135,10 +144,10 @@ def usage(
 
     Reports rules that nothing used, what the broker refused, and what it accepted although no rule
     allows it; and proposes narrower rules, which never allow more than today's. A user is known by
-    its name; that of a file of one user is the name of the file, unless USER= says it. Evidence of
-    several logs and audits adds up; of an audit, messages are counted for each rule if it was made
-    with --rules. Exit code 1 if there is a warning, 2 if the
-    permissions of a user are not in FILES.
+    the name that the broker proved, and its account where several have one name; that of a file of
+    one user is the name of the file, unless USER= says it. Evidence of several logs and audits adds
+    up; of an audit, messages are counted for each rule if it was made with --rules. Exit code 1 if
+    there is a warning, 2 if the permissions of a user are not in FILES.
 
     \b
     Examples:
@@ -151,17 +160,25 @@ def usage(
     if not logs and (code or share is not None):
         raise click.UsageError("--code and --hold-out go with --log")
     users_of_files, unknown = _users_of_files(files, selection)
-    today = {each.name: each.permissions for each in users_of_files}
-    found, cut = _evidence(LogAudit(logs, code), runs, today, share)
-    users, period = found.users, told(found)
-    _check_known(users_of_files, users, ", ".join((*logs, *runs)), selection)
+    accounts = frozenset(each.account for each in users_of_files if each.account)
+    wanted = Wanted(accounts, claimed_identities)
+    found, cut = _evidence(LogAudit(logs, code, wanted), runs, wanted, users_of_files, share)
+    users, period = _traffic(users_of_files, found), told(found)
+    _check_known(users, found, ", ".join((*logs, *runs)), selection)
     try:
-        answers = [_usage(each, users.get(each.name, Traffic())) for each in users_of_files]
+        answers = [_usage(each, traffic) for each, traffic in users]
     except SubtrieError as error:
         raise bad_file(error) from None
     tried = _tried_out(answers, against, logs if cut else (), cut)
     rows = [*unknown, *(row for each in answers for row in _rows(each))]
-    rows += [row for each in answers for row in _missed_rows(each, tried.missed)]
+    rows += [
+        _missed_row(each, missed)
+        for each, some in zip(answers, tried.missed, strict=True)
+        for missed in some
+    ]
+    missed = [each for some in tried.missed for each in some]
+    untried = [_untried_row(each) for each in answers if tried.where and each.programs]
+    rows += untried
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:
@@ -170,24 +187,36 @@ def usage(
         if not all(each.exact for answer in answers for each in answer.entries):
             period += "; messages are not counted by rule, as the audit had no --rules with it"
         print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
-        if tried.where and not tried.missed:
+        if tried.where and not missed and not untried:
             console().print(Text(f"✓ {tried.where}: the proposal refuses nothing", "green"))
     else:
         objects = [each for answer in answers for each in _objects(answer)]
-        objects += [{"kind": "would-refuse", **each._asdict()} for each in tried.missed]
+        objects += [{"kind": "would-refuse", **each._asdict()} for each in missed]
         if tried.where:
-            objects.append({"kind": "tried-out", "on": tried.where, "refused": len(tried.missed)})
+            objects.append({"kind": "tried-out", "on": tried.where, "refused": len(missed)})
         print_findings(form, "subtrie acl usage", rows, objects=objects)
     if unknown:
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
 
+def _namesakes(users: Iterable[ReviewedUser]) -> dict[str, int]:
+    """Return the names that several users have, and how many."""
+    counts = Counter(each.name for each in users)
+    return {name: count for name, count in counts.items() if count > 1}
+
+
 def _evidence(
-    log: LogAudit, runs: tuple[str, ...], today: dict[str, Permissions], share: float | None
+    log: LogAudit,
+    runs: tuple[str, ...],
+    wanted: Wanted,
+    users: list[ReviewedUser],
+    share: float | None,
 ) -> tuple[Evidence, datetime | None]:
     """The traffic of logs and runs, and the time from which it is held out."""
-    found, cut = [read_run(each) for each in runs], None
+    found, cut = [read_run(each, wanted) for each in runs], None
+    # An audit knows rules by the names of users.
+    today = None if _namesakes(users) else {each.name: each.permissions for each in users}
     if log.logs:
         logged = log.evidence(today)
         if share is not None:
@@ -204,36 +233,46 @@ def _tried_out(
     answers: list[Usage], against: tuple[str, ...], held: tuple[str, ...], cut: datetime | None
 ) -> _TriedOut:
     """Return the refusals by the proposals in other logs, and in the time that is held out."""
-    rules = {
-        each.of.name: each.of.permissions if each.proposal is None else each.proposal.permissions
-        for each in answers
-    }
-    missed: list[Missed] = []
+    missed: list[list[Missed]] = [[] for _ in answers]
+    tries: list[tuple[LogAudit, datetime | None]] = [(LogAudit(against), None)] if against else []
+    tries += [(LogAudit(held), cut)] if cut is not None else []
+    namesakes = _namesakes(each.of for each in answers)
+    left = list(range(len(answers)))
+    while left and tries:  # an audit takes one user of each name
+        together = {answers[at].of.name: at for at in reversed(left)}
+        left = [at for at in left if at not in together.values()]
+        rules, accounts = {}, {}
+        for name, at in together.items():
+            of, proposal = answers[at].of, answers[at].proposal
+            rules[name] = of.permissions if proposal is None else proposal.permissions
+            if name in namesakes:
+                accounts[name] = of.account
+        for log, since in tries:
+            for each in log.refused_by(rules, accounts, since):
+                missed[together[each.user]].append(each)
     where = [*against]
-    if against:
-        missed += LogAudit(against).refused_by(rules)
     if cut is not None:
-        missed += LogAudit(held).refused_by(rules, since=cut)
         where.append(f"{', '.join(held)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
     return _TriedOut(", ".join(where), missed)
 
 
-def _missed_rows(answer: Usage, missed: list[Missed]) -> Iterator[Finding]:
-    user = answer.of
-    for each in missed:
-        if each.user == user.name:
-            times = _times(each.times)
-            message = f"{user.label}: the proposal refuses {each.verb} {each.subject}, seen {times}"
-            yield Finding.at(
-                user.permissions.place or user.file, "would-refuse", "warning", message
-            )
+def _untried_row(answer: Usage) -> Finding:
+    user, why = answer.of, "its clients have names of their own, by which the audit compares rules"
+    message = f"{user.label}: what the proposal would refuse is not known: {why}"
+    return Finding.at(user.permissions.place or user.file, "not-tried", "warning", message)
+
+
+def _missed_row(answer: Usage, missed: Missed) -> Finding:
+    user, times = answer.of, _times(missed.times)
+    message = f"{user.label}: the proposal refuses {missed.verb} {missed.subject}, seen {times}"
+    return Finding.at(user.permissions.place or user.file, "would-refuse", "warning", message)
 
 
 def _users_of_files(
     files: tuple[_Named, ...], selection: UserSelection
 ) -> tuple[list[ReviewedUser], list[Finding]]:
     """The users of the files, and a row for each whose permissions are not in them."""
-    found: dict[str, ReviewedUser] = {}
+    found: dict[tuple[str, str], ReviewedUser] = {}
     unknown: list[Finding] = []
     for named, source in files:
         for label, permissions in selection.load_each(source).items():
@@ -248,13 +287,14 @@ def _users_of_files(
                 unknown.append(Finding.at(str(source), why[0], "error", message))
                 continue
             one = ReviewedUser(label or name, account, name, str(source), permissions)
-            if name in found:
-                both = f"{found[name].label} and {one.label}"
-                raise BadFile(
-                    f"{source}: {both} have one name, and traffic does not tell accounts; choose "
-                    "one with --account"
-                )
-            found[name] = one
+            others = (each for each in found.values() if each.name == name)
+            for other in others:
+                if not (account and other.account) or account == other.account:
+                    raise BadFile(
+                        f"{source}: {other.label} and {one.label} have one name, and not two "
+                        "accounts that tell their traffic apart; choose one with --account"
+                    )
+            found[account, name] = one
     if not found:
         message = f"{files[0].source}: no such user, or none with permissions of its own"
         raise BadFile(": ".join([message, *(each.message for each in unknown[:1])]))
@@ -276,17 +316,31 @@ def _name_of(source: Path | str) -> str:
     return re.sub(r"_nats$", "", Path(source).stem)
 
 
+def _traffic(users: Sequence[ReviewedUser], found: Evidence) -> list[tuple[ReviewedUser, Traffic]]:
+    """Return each user and its traffic; in its own account, where the traffic tells it."""
+    namesakes = _namesakes(users)
+    told = []
+    for each in users:
+        own = found.of_accounts.get(each.account, {}).get(each.name, Traffic())
+        whole = own or each.name in namesakes
+        told.append((each, own if whole else found.users.get(each.name, Traffic())))
+    return told
+
+
 def _check_known(
-    users_of_files: list[ReviewedUser],
-    users: dict[str, Traffic],
-    run: str,
-    selection: UserSelection,
+    users: list[tuple[ReviewedUser, Traffic]], found: Evidence, run: str, selection: UserSelection
 ) -> None:
     """Refuse users that are not those of the traffic."""
-    there = sorted(name for name, traffic in users.items() if traffic)
-    missing = [each.name for each in users_of_files if each.name not in there]
-    if not missing or (len(missing) < len(users_of_files) and not selection.names_a_user):
+    there = sorted(name for name, traffic in found.users.items() if traffic)
+    missing = [each.name for each, traffic in users if not traffic]
+    if not missing or (len(missing) < len(users) and not selection.names_a_user):
         return  # a user among others that never came is a finding
+    claimed = [each.name for each, traffic in users if traffic.claimed and not traffic]
+    if claimed:
+        raise BadFile(
+            f"{run}: clients claim this name, and the broker proved no user of it: "
+            f"{', '.join(claimed[:_SHOWN_USERS])}; --claimed-identities takes their word"
+        )
     known = ", ".join(there[:_SHOWN_USERS]) or "no users"
     more = f" and {len(there) - _SHOWN_USERS} more" if len(there) > _SHOWN_USERS else ""
     raise BadFile(
@@ -298,7 +352,7 @@ def _check_known(
 def _usage(user: ReviewedUser, traffic: Traffic) -> Usage:
     permissions = user.permissions
     if not traffic:
-        return Usage(user, (), (), (), None)
+        return Usage(user, (), (), (), None, traffic.claimed)
     proposal = narrowed(permissions, traffic)
     return Usage(
         user,
@@ -306,6 +360,8 @@ def _usage(user: ReviewedUser, traffic: Traffic) -> Usage:
         tuple(refusals(permissions, traffic)),
         tuple(uncovered(permissions, traffic)),
         proposal if proposal.removed or proposal.added else None,
+        traffic.claimed,
+        traffic.programs,
     )
 
 
@@ -315,6 +371,12 @@ def _rows(answer: Usage) -> Iterator[Finding]:
     if not answer.entries:
         message = f"{user.label}: no traffic of this user"
         yield Finding.at(own, "unused-user", "warning", message)
+    if answer.claimed:
+        message = (
+            f"{user.label}: {answer.claimed:,} messages and subscriptions under this name are not "
+            "counted, as the broker did not prove the user; --claimed-identities counts them"
+        )
+        yield Finding.at(own, "claimed", "warning", message)
     for each in answer.entries:
         at = user.permissions.sources.get((f"{each.verb}_allow", each.entry)) or own
         what = f"{user.label}: {each.verb} {each.entry}"
@@ -370,6 +432,8 @@ def _objects(answer: Usage) -> Iterator[dict[str, Any]]:
         line = None if place is None else place.line
         more = {"file": answer.of.file if place is None else place.file, "line": line}
         yield {"kind": "rule", **user, **dataclasses.asdict(each), **more}
+    if answer.claimed:
+        yield {"kind": "claimed", **user, "count": answer.claimed}
     for kind, attempts in (("tried", answer.refused), ("not-covered", answer.uncovered)):
         for one in attempts:
             yield {"kind": kind, **user, **dataclasses.asdict(one)}

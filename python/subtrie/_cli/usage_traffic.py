@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -21,11 +22,32 @@ _Made = TypeVar("_Made")
 
 
 class Evidence(NamedTuple):
-    """The traffic of users, as one result tells it, and its time."""
+    """The traffic of users, as one result tells it, and its time.
+
+    Attributes:
+        users: The traffic of each user in all accounts, by name.
+        of_accounts: The same for each of the accounts that are asked for.
+        period: The first and the last time; None if there is none.
+        timed: Whether the traffic has times.
+    """
 
     users: dict[str, Traffic]
+    of_accounts: dict[str, dict[str, Traffic]]
     period: Period | None
     timed: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The selection of users whose traffic is read.
+
+    Attributes:
+        accounts: The accounts that are kept apart.
+        claimed_identities: Whether a name that the broker did not prove counts as proven.
+    """
+
+    accounts: frozenset[str] = frozenset()
+    claimed_identities: bool = False
 
 
 class Missed(NamedTuple):
@@ -37,11 +59,12 @@ class Missed(NamedTuple):
     times: int
 
 
-def read_run(run: str) -> Evidence:
+def read_run(run: str, wanted: Wanted = Wanted()) -> Evidence:
     """Return what the result of an audit tells, without Spark.
 
     Args:
         run: the directory that ``subtrie audit --out`` wrote.
+        wanted: whose traffic is read.
 
     Raises:
         BadFile: There is no result, or it was made without what is needed.
@@ -61,7 +84,7 @@ def read_run(run: str) -> Evidence:
                 f"{run}: this run does not tell which rules were used, as it was made without "
                 f"--rules and without --answers; {_AGAIN}"
             )
-        return _evidence(result)
+        return _evidence(result, wanted)
     except ImportError as error:
         raise BadFile(f"--traffic needs {error.name}: {install_command('audit', 'cli')}") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -76,12 +99,21 @@ def read_run(run: str) -> Evidence:
 
 def added(one: Evidence, other: Evidence) -> Evidence:
     """Return the evidence of two results."""
-    users = dict(one.users)
-    for name, traffic in other.users.items():
-        users[name] = users[name].added(traffic) if name in users else traffic
+    users = _both(one.users, other.users)
+    of_accounts = {
+        account: _both(some, other.of_accounts[account])
+        for account, some in one.of_accounts.items()
+    }
     periods = [each.period for each in (one, other) if each.period is not None]
     span = (min(e[0] for e in periods), max(e[1] for e in periods)) if periods else None
-    return Evidence(users, span, one.timed and other.timed)
+    return Evidence(users, of_accounts, span, one.timed and other.timed)
+
+
+def _both(one: Mapping[str, Traffic], other: Mapping[str, Traffic]) -> dict[str, Traffic]:
+    users = dict(one)
+    for name, traffic in other.items():
+        users[name] = users[name].added(traffic) if name in users else traffic
+    return users
 
 
 class LogAudit:
@@ -90,25 +122,33 @@ class LogAudit:
     Args:
         logs: the logs: files, folders or shell patterns, as ``subtrie audit`` takes them.
         code: folders of source code, whose calls count as evidence of what varies.
+        wanted: whose traffic is read.
 
     Attributes:
         logs: the logs.
     """
 
-    def __init__(self, logs: Sequence[str], code: Sequence[str] = ()) -> None:
-        self.logs, self._folders = tuple(logs), code
+    def __init__(
+        self, logs: Sequence[str], code: Sequence[str] = (), wanted: Wanted = Wanted()
+    ) -> None:
+        self.logs, self._folders, self._wanted = tuple(logs), code, wanted
 
-    def evidence(self, rules: Mapping[str, Permissions], until: datetime | None = None) -> Evidence:
+    def evidence(
+        self, rules: Mapping[str, Permissions] | None, until: datetime | None = None
+    ) -> Evidence:
         """Return what the logs tell.
 
         Args:
-            rules: today's permissions by user.
+            rules: today's permissions by user; None if a user is of several accounts.
             until: only of before this time; None for all.
         """
-        return self._audited(rules, _evidence, until=until)
+        return self._audited(rules, lambda run: _evidence(run, self._wanted), until=until)
 
     def refused_by(
-        self, rules: Mapping[str, Permissions], since: datetime | None = None
+        self,
+        rules: Mapping[str, Permissions],
+        accounts: Mapping[str, str],
+        since: datetime | None = None,
     ) -> list[Missed]:
         """Return what rules would have refused of what the broker accepted.
 
@@ -116,17 +156,18 @@ class LogAudit:
 
         Args:
             rules: the proposed permissions by user.
+            accounts: the accounts of users whose names others have too.
             since: only from this time on; None for all.
         """
 
         def tell(result: Run) -> list[Missed]:
-            return sorted(_missed(result, rules))
+            return sorted(_missed(result, rules, accounts))
 
         return self._audited(rules, tell, since=since)
 
     def _audited(
         self,
-        rules: Mapping[str, Permissions],
+        rules: Mapping[str, Permissions] | None,
         tell: Callable[[Run], _Made],
         *,
         since: datetime | None = None,
@@ -139,7 +180,8 @@ class LogAudit:
 
             chosen = Selection(since=since, until=until) if since or until else None
             code = load_code(self._folders) if self._folders else None
-            questions = Questions(rules=rules, code=code)
+            claimed = self._wanted.claimed_identities
+            questions = Questions(rules=rules, code=code, claimed_identities=claimed)
             logs = tuple(log_files(self.logs))
             with audit(logs, questions=questions, selection=chosen) as result:
                 return tell(result)
@@ -154,24 +196,37 @@ class LogAudit:
             raise BadFile(str(error)) from None
 
 
-def _evidence(result: Run) -> Evidence:
-    users = Traffic.of_tables(result.rows, result.summary["planes"])
+def _evidence(result: Run, wanted: Wanted) -> Evidence:
+    def users(account: str | None) -> dict[str, Traffic]:
+        return Traffic.of_tables(
+            result.rows,
+            result.summary["planes"],
+            account=account,
+            claimed_identities=wanted.claimed_identities,
+        )
+
+    of_accounts = {account: users(account) for account in sorted(wanted.accounts)}
     found: list[datetime | None] = []
     for row in result.rows("flows"):
         found += (row["first"], row["last"])
     for row in result.rows("subscriptions"):
         found += (row["start"], row["end"] or row["start"])
     times = [time for time in found if time is not None]
-    return Evidence(users, (min(times), max(times)) if times else None, bool(times) or not found)
+    period = (min(times), max(times)) if times else None
+    return Evidence(users(None), of_accounts, period, bool(times) or not found)
 
 
-def _missed(result: Run, rules: Mapping[str, Permissions]) -> Iterator[Missed]:
+def _missed(
+    result: Run, rules: Mapping[str, Permissions], accounts: Mapping[str, str]
+) -> Iterator[Missed]:
     """Yield the messages and subscriptions that rules forbid although the broker accepted them."""
     verbs = {"forbidden": "publish", "forbidden_subscription": "subscribe"}
     for row in result.rows("violations"):
         verb, rule = verbs.get(row["kind"]), rules.get(row["who"])
         if verb is None or rule is None:
             continue
+        if row.get("account") not in (None, accounts.get(row["who"], row.get("account"))):
+            continue  # of another user of this name
         answers = rule.allow_responses is not None and verb == "publish"
         if not (answers and _is_reply(row["subject"])):
             yield Missed(row["who"], verb, row["witness"], row["count"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 #: The subject on which leaf nodes find loops; its second token is another after each start.
 _LEAF_LOOPS = "$LDS."
+#: The public nkey of a user, which is the subject of its JWT.
+_USER_NKEY = re.compile(r"U[A-Z2-7]{55}")
 
 
 class Published(NamedTuple):
@@ -60,6 +63,10 @@ class Traffic:
         counted: the use of allow entries by verb and entry, where it was counted.
         proposed: rules for Microbus, by verb, that an audit derived from the traffic.
         planes: the planes of Microbus in the traffic; rules about them are in ``proposed``.
+        claimed: the messages and subscriptions that are left out, as the broker did not prove that
+            they are of this user.
+        programs: whether clients of this user have names of their own, under which the audit knows
+            them: it did not compare them with the rules of the user.
     """
 
     published: list[Published] = dataclasses.field(default_factory=list)
@@ -68,30 +75,58 @@ class Traffic:
     counted: dict[tuple[str, str], Counted] = dataclasses.field(default_factory=dict)
     proposed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     planes: frozenset[str] = frozenset()
+    claimed: int = 0
+    programs: bool = False
 
     @classmethod
     def of_tables(
-        cls, rows: Callable[[str], Iterable[Mapping[str, Any]]], planes: Iterable[str] = ()
+        cls,
+        rows: Callable[[str], Iterable[Mapping[str, Any]]],
+        planes: Iterable[str] = (),
+        *,
+        account: str | None = None,
+        claimed_identities: bool = False,
     ) -> dict[str, Traffic]:
         """Return the traffic of each user in the tables of an audit.
 
-        Each table is read once; memory grows with the distinct patterns of each user.
+        A user is what the broker proved, also where its clients have names of their own. Each
+        table is read once; memory grows with the distinct patterns of each user.
 
         Args:
             rows: a function that returns the rows of a table.
             planes: the planes of Microbus in the traffic.
-        """
+            account: only of this account, and where it is not known; None for all.
+            claimed_identities: whether a name that the broker did not prove counts as proven.
+        """  # A82
         among = frozenset(planes)
         found: dict[str, Traffic] = {}
+
+        def told(table: str) -> Iterable[Mapping[str, Any]]:
+            return (
+                row for row in rows(table)
+                if account is None or row.get("account") in (None, account)
+            )  # fmt: skip
+
+        def sender(name: str, row: Mapping[str, Any], count: int) -> str | None:
+            """Return the proven user of a row, else None; then the row is counted as claimed."""
+            user = name if claimed_identities else _proven(name, row)
+            if user is None:
+                of(name).claimed += count
+            elif user != name:
+                of(user).programs = True
+            return user
 
         def of(user: str) -> Traffic:
             return found.setdefault(user, cls(planes=among))
 
         flows: dict[tuple[str, str, bool], dict[tuple[Any, ...], tuple[int, int]]] = {}
-        for row in rows("flows"):
+        for row in told("flows"):
             if "" in row["pattern"].split("."):
                 continue  # the broker takes it, and no entry matches it
-            key = row["publisher"], row["pattern"], row["subscriber"] is not None
+            name = sender(row["publisher"], row, row["published"])
+            if name is None:
+                continue
+            key = name, row["pattern"], row["subscriber"] is not None
             programs = flows.setdefault(key, {})
             program = row.get("account"), row.get("user"), row.get("client")
             least, most = programs.get(program, (0, 0))
@@ -101,25 +136,33 @@ class Traffic:
             bounds = map(sum, zip(*programs.values(), strict=True))
             of(user).published.append(Published(pattern, received, *bounds))
         subscriptions: dict[tuple[str, str, str | None], int] = {}
-        for row in rows("subscriptions"):
+        for row in told("subscriptions"):
             if row["identity"] is not None:
-                one = row["identity"], _of_any_start(row["pattern"]), row["queue"]
+                name = sender(row["identity"], row, 1)
+                if name is None:
+                    continue
+                one = name, _of_any_start(row["pattern"]), row["queue"]
                 subscriptions[one] = subscriptions.get(one, 0) + 1
         for (user, pattern, queue), count in subscriptions.items():
             of(user).subscribed.append(Subscribed(pattern, queue, count))
-        for row in rows("refused"):
+        for row in told("refused"):
             verb = "subscribe" if row["kind"] == "subscribe" else "publish"
-            of(row["who"]).refused.append(Refused(verb, row["subject"], row["count"]))
-        for row in rows("permission_usage"):
+            name = sender(row["who"], row, row["count"])
+            if name is not None:
+                of(name).refused.append(Refused(verb, row["subject"], row["count"]))
+        for row in told("permission_usage"):
             if row["effect"] != "allow":
                 continue
             # Also of a user without traffic: a row alone does not make it occur.
-            counted = of(row["service"]).counted
+            owner = of(row["service"])
+            if owner.programs or owner.claimed:
+                continue  # the rules were compared with other messages than those of the user
+            counted = owner.counted
             before = counted.get((row["verb"], row["rule"]), Counted(0, 0))
             counted[row["verb"], row["rule"]] = Counted(
                 before.accepted + row["accepted"], before.refused + row["refused"]
             )
-        for row in rows("proposal"):
+        for row in told("proposal"):
             of(row["service"]).proposed.append((row["verb"], row["rule"]))
         return found
 
@@ -147,6 +190,8 @@ class Traffic:
             counted,
             list(dict.fromkeys((*self.proposed, *other.proposed))),
             self.planes | other.planes,
+            self.claimed + other.claimed,
+            self.programs or other.programs,
         )
 
     def __bool__(self) -> bool:
@@ -158,6 +203,19 @@ class Traffic:
         """Return whether a pattern begins with a plane and a part of it, as Microbus writes it."""
         plane, _, rest = pattern.partition(".")
         return plane in self.planes and rest.partition(".")[0] in ("safe", "danger", "reply")
+
+
+def _proven(name: str, row: Mapping[str, Any]) -> str | None:
+    """Return the user that the broker proved to be behind a row; None if it proved none.
+
+    A row without a column ``user`` is of an older result, which does not tell.
+    """
+    if "user" not in row:
+        return name
+    user: str | None = row["user"]
+    # A client that shares its user is known by the name that it gave itself.
+    of_jwt = user is not None and _USER_NKEY.fullmatch(user) is not None
+    return name if of_jwt else user
 
 
 def _of_any_start(pattern: str) -> str:
