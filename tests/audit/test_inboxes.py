@@ -46,6 +46,15 @@ def requests(count: int) -> str:
     return trace.text()
 
 
+def read(log: Path) -> Partial:
+    """Return the partial of a log."""
+    whole = Partial()
+    for part in plan([str(log)]).parts:
+        for each in partials_of_part(part, Reading(answers=True)):
+            whole.add(each)
+    return whole
+
+
 def rows_of(partial: Partial) -> list[tuple[Any, ...]]:
     """Return the rows of a partial, sorted: kind, bucket, number and digest of the values."""
     found: list[tuple[Any, ...]] = []
@@ -121,6 +130,15 @@ def test_the_tables_of_a_log_that_grows_do_not_depend_on_the_readings(
     assert timed + run.counters["untimed_requests"] == 900
 
 
+def test_a_part_without_deliveries_is_bounded_too(tmp_path: Path) -> None:
+    log = tmp_path / "nats.log"
+    trace = Trace()
+    trace.publish(1, "_INBOX.c1.r1")
+    log.write_text(trace.text())
+
+    assert rows_of(FEW(read(log))) == rows_of(read(log))
+
+
 def test_what_is_kept_does_not_grow_with_the_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,18 +156,11 @@ def test_the_tasks_of_spark_keep_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     log = tmp_path / "nats.log"
     log.write_text(requests(900))
 
-    def read() -> Partial:
-        whole = Partial()
-        for part in plan([str(log)]).parts:
-            for each in partials_of_part(part, Reading(answers=True)):
-                whole.add(each)
-        return whole
-
-    moved = read().to_rows()
+    moved = read(log).to_rows()
     numbers = moved.column("bucket").to_pylist()
     found = Partial()
     for task in range(3):
         own = moved.take([at for at, bucket in enumerate(numbers) if bucket % 3 == task])
         for batch in subtrie.spark._stream._compact([own]):
             found.add(Partial.of_rows([batch]))
-    assert rows_of(found) == rows_of(FEW(read()))
+    assert rows_of(found) == rows_of(FEW(read(log)))

@@ -47,6 +47,7 @@ def bounded(partial: Partial, most: int = MOST_INBOXES) -> Partial:
 
     taken, others = list(partial._take_summed()), list(partial._take_others())
     rows = [*((kind, table) for kind, _, table in taken), *others]
+    rows = [each for each in rows if each[1].num_rows]  # sums without rows have no columns
     named = [table[_column(kind)] for kind, table in rows if _column(kind)]
     together = pa.array(_together(named, most // BUCKETS), pa.string())
     found, counts = Partial(), dict.fromkeys(FOLDED, 0)
