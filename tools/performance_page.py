@@ -244,8 +244,8 @@ def _cpu_beside_go() -> list[str]:
     name, record = newest("busy-go-*.json")
     lines = [
         "",
-        f"CPU of one request beside that of {record['peer']}, in one run (record `{name}`): callers "
-        "of a service of Go, and services under a caller of Go.",
+        f"CPU of one request beside that of {record['peer']}, in one run (record `{name}`): "
+        "callers of a service of Go, and services under a caller of Go.",
         "",
         "| in flight | caller, Python | caller, Go | service, Python | service, Go |",
         "|---|---|---|---|---|",

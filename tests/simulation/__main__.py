@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import hashlib
 import json
 import logging
@@ -109,14 +110,17 @@ def repeats(count: int) -> dict[str, int]:
 
 def _broken(plan: Plan, plant: Callable[[Any], None] | None) -> str | None:
     """Return what a world breaks, if it does, with a fault that is planted in the connector."""
+    how = None
     with pytest.MonkeyPatch.context() as patch:
         if plant is not None:
             plant(patch.setattr)
         try:
             World(plan).run()
         except Violation as violation:
-            return str(violation)[:200]
-    return None
+            how = str(violation)[:200]
+    if how is not None:
+        gc.collect()  # its stopped handlers end now, and not within a later world
+    return how
 
 
 @_one_processor()

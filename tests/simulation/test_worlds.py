@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from subtrie.connector import _tracing
 
-from .__main__ import digests, find_planted, printed, repeats, run_worlds
+from .__main__ import _environment, digests, find_planted, printed, repeats, run_worlds
 from .plan import FAULTS, PHASES, Plan, plan_of
 from .planted import FOUND, PLANTED
 from .scheduler import Scheduler, Violation
@@ -43,6 +45,26 @@ def test_a_planted_fault_is_found(name):
 
 def test_a_seed_repeats_byte_for_byte_here_and_in_another_process():
     assert repeats(20) == {"seeds": 20, "equal": 20}
+
+
+_LEFT = """
+import gc
+from types import CoroutineType
+from simulation.__main__ import find_planted
+from simulation.planted import PLANTED
+gc.disable()
+for name in PLANTED:
+    find_planted(name, 1_000)
+alive = [each for each in gc.get_objects() if isinstance(each, CoroutineType)]
+print([str(each) for each in alive if each.cr_frame is not None])
+"""
+
+
+def test_a_broken_world_leaves_no_handler_to_a_later_one():
+    # pytest itself would keep what ends with an error.
+    command = [sys.executable, "-c", _LEFT]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_a_tracer_provider_of_another_test_changes_no_tape(monkeypatch):
