@@ -11,36 +11,45 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 
 HEAD = """# Errors
 
-Every error is a `SubtrieError`. What the validators raise is an `InvalidInput`, which is also a
-`ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`. An error says what was
-refused, where, why, and what would work; `str(error)` is one line.
+```python
+>>> from subtrie import Subject, SubtrieError
+>>> try:
+...     Subject("a..b")
+... except SubtrieError as error:
+...     print(error)
+...     print(error.reason, error.position, error.status)
+'a..b' is not a valid subject: a token is empty (at byte 2); remove the leading, trailing or ...
+empty-token 2 400
+
+```
+
+Every error is a `SubtrieError`, and its text is one line. What the validators raise is an
+`InvalidInput`, also a `ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`.
+A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
 | attribute | meaning |
 |---|---|
-| `.reason` | a stable code from the tables below; programs should compare this |
+| `.reason` | a stable code from the lists below; programs should compare this |
 | `.position` | byte offset into the UTF-8 of the refused text, or `None` |
 | `.field` | the name of the refused argument if a function takes several, or `None` |
 | `.hint` | what would work |
-| `.status` | the corresponding HTTP status |
-
-The tables have the sentences; the hint is in the message itself.
-
-A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
+| `.status` | the corresponding HTTP status: 400 where the lists have none |
 
 """
 
 
 def page() -> str:
     """Return the text of the page."""
-    lines = [HEAD, "## Classes\n", "| class | raised when |", "|---|---|"]
+    lines = [HEAD + "## Classes\n"]
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, errors.SubtrieError):
-            lines.append(f"| `{name}` | {(cls.__doc__ or '').splitlines()[0]} |")
+            lines.append(f"- `{name}`: {(cls.__doc__ or '').splitlines()[0]}")
     for title, table in reasons.AREAS.items():
-        lines += ["", f"## {title}\n", "| reason | status | sentence |", "|---|---|---|"]
+        lines += ["", f"## {title}\n"]
         for code, rule in table.items():
-            lines.append(f"| `{code}` | {rule.status} | {rule.sentence} |")
-    return "\n".join(lines).replace("|\n\n\n", "|\n\n") + "\n"
+            status = "" if rule.status == 400 else f" ({rule.status})"
+            lines.append(f"- `{code}`{status}: {rule.sentence}")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
