@@ -154,6 +154,23 @@ async def test_a_typed_multicast_takes_no_answer_of_another_host(make):
         assert [each.get().by for each in answers] == [shop.id]
 
 
+async def test_a_service_triggers_only_its_own_events(make):
+    """As gencreds refuses it in the source, and a broker by the rules."""
+    placed, heard = Event[dict](HOST, "/on-placed"), []
+    shop, branch, sink = make(HOST), make(OTHER), make("sink.example")
+
+    @sink.on(placed)
+    async def on_placed(n: int) -> None:
+        heard.append(n)
+
+    async with shop, branch, sink:
+        with pytest.raises(BusError, match="only the service that owns an event") as refused:
+            branch.trigger(placed, {"n": 1})
+        assert (refused.value.reason, refused.value.field) == ("event-host", "event")
+        await shop.trigger(placed, {"n": 2})
+    assert heard == [2]
+
+
 async def test_the_answers_to_an_event_are_typed_and_come_as_they_are_given(make):
     allow = Event[dict](HOST, "/on-allow", answer=bool, result="allow")
     shop = make(HOST)

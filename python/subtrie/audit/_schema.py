@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 #: Columns: the name and the Spark type of each.
 Columns = Sequence[tuple[str, str]]
 
-#: The version of ``EVENTS``.
-EVENTS_VERSION = 3
 #: The version of ``TABLES``.
 TABLES_VERSION = 5
 

@@ -271,7 +271,12 @@ class RequestClient:
         Args:
             event: The event.
             body: The payload, sent as JSON.
+
+        Raises:
+            BusError: The event is of another host; also what ``publish`` raises.
         """
+        if event.host != self._runtime.host:  # as the rules of gencreds, which a broker enforces
+            raise refusal("BusError", "event-host", event.host, field="event")
         return Triggered(self.publish("POST", event.url, json=body), event.answer)
 
     def _retire(self, message_id: str) -> None:
