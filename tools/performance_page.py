@@ -36,6 +36,7 @@ _ONLY_IN_ALL = (
     sections.yardsticks,
     sections.questions,
     sections.batches,
+    sections.memory,
     sections.changes,
     sections.readers,
 )
@@ -45,21 +46,20 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "The index in turns with its alternatives",
         None,
-        "Programs that take turns, round by round over all subjects; the least round of each. "
-        "Every subject is a new `str`, and every row from Python has the same loop. "
-        "`lru_cache` is what a program can do by hand: over a trie of dictionaries, with 1,024 "
-        "entries or without a limit. Without one it is faster "
-        "once every subject was seen, and it grows with each new one. Alternatives that are faster "
-        "than subtrie from Python are bold. Where a picture has another figure, that of this table "
-        "is meant: its programs took turns, so that the machine was the same for all.",
+        "Least nanoseconds of a lookup; the programs take turns, round by round over all subjects. "
+        "Every subject is a new `str`, and every row from Python has the same loop. `hot` looks up "
+        "the same 1,000 subjects, `zipf` draws from 100,000 with weight 1/n, `uniform` uses every "
+        "pattern equally often. `lru_cache` is what a program can do by hand; without a limit it "
+        "grows with each new subject. Alternatives that are faster than subtrie from Python are "
+        "bold. Where a picture has another figure, that of this table is meant; a cell with two "
+        "has those of two runs.",
         [turns.in_turns, turns.caches],
     ),
     (
         "Batches, loading, addresses and images in turns",
         None,
-        "`rows` are tuples, `lists` are two lists, `Arrow` is a column of patterns; the handles "
-        "are kept. The growth of the process has values and handles in it, but not the texts of "
-        "the patterns. The first question and the first change after opening an image have it in "
+        "`rows` are tuples, `lists` are two lists, `Arrow` is a column of patterns; batches are "
+        "bold where an earlier build was faster. The first calls after opening an image have it in "
         "memory already.",
         [turns.batches_in_turns, turns.loading, turns.shared, turns.codec, turns.images],
     ),
@@ -72,21 +72,19 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Lookup cost by number of subscriptions",
         "growth",
-        "`hot` looks up the same 1,000 subjects repeatedly, `zipf` draws from 100,000 with weight "
-        "1/n, `uniform` uses every pattern equally often.",
+        "Orders as in the first table.",
         [sections.lookups],
     ),
     (
         "Comparison with the index of nats-server",
         "against-gsl",
         "`gsl` is the index that nats-server exports, called with a callback, so that it does not "
-        "allocate. The line is its time divided by that of the core in the same run.",
+        "allocate: its time divided by that of the core in the same run.",
         [],
     ),
     (
         "Cost of one lookup from Python",
         "from-python",
-        "Every subject is a new `str` without a cached hash, and every row includes the same loop. "
         "Rows in parentheses do not look anything up: they show the cost of a call.",
         [sections.yardsticks, sections.questions],
     ),
@@ -99,32 +97,29 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Memory per subscription",
         "memory",
-        "Including strings. The allocator counts the core's heap, and Go's is read after a garbage "
-        "collection. For Python it is the growth of the process, values and handles included.",
+        "Strings included: the heap of the core, that of Go after a collection, and the growth of "
+        "a process of Python with values and handles.",
         [sections.memory],
     ),
     (
         "Cost of a change",
         "changes",
-        "At full size, 10,000 times, a random subscription is removed and a new one is added, each "
-        "timed separately; `grow` is every insert into an index that starts empty.",
+        "At full size a random subscription is removed and a new one added; `grow` is every insert "
+        "into an index that starts empty.",
         [sections.changes],
     ),
     (
         "Readers during writes",
         "readers",
-        "Reads of hot subjects from Rust, all readers together. The index has one copy, which a "
-        "program in Rust shares by a lock of its choice; rows of left-right are of an earlier "
-        "version, which had two copies ([why not](index-notes.md#tried-and-rejected)). The "
-        "longest read excludes reads during which the kernel ran another thread on the core; "
-        "without a writer it is the noise of the machine.",
+        "Reads of hot subjects from Rust, under a lock; rows of left-right are of an earlier "
+        "version ([why not](index-notes.md#tried-and-rejected)).",
         [sections.readers],
     ),
-    ("Targets of the index", None, "Missed targets are bold.", [sections.wanted]),
+    ("Missed targets of the index", None, "", [sections.wanted]),
     (
         "Where another index is faster",
         None,
-        "The factor by which subtrie is slower.",
+        "",
         [sections.lost],
     ),
 ]
@@ -139,15 +134,42 @@ def newest(pattern: str) -> tuple[str, dict[str, Any]]:
 def table(section: sections.Section, everything: bool = False) -> list[str]:
     """Return a section in Markdown, without the rows that only developers compare."""
     shown_columns = [each for each in section.columns if everything or "baseline" not in each]
-    lines = ["", f"**{section.title}**", "", f"| {' | '.join(shown_columns)} |"]
-    lines.append("|---" * len(shown_columns) + "|")
+    rows = []
     for at, cells in enumerate(section.lines):
         if not everything and _is_for_developers(section, cells):
             continue
         cells = cells[: len(shown_columns)]  # an earlier build is the last column
-        shown = [f"**{cell}**" if cell and at in section.lost else cell for cell in cells]
-        lines.append(f"| {' | '.join(shown)} |")
-    return lines
+        is_bold = at in section.lost and (everything or cells[-1] != "missed")
+        rows.append([f"**{cell}**" if cell and is_bold else cell for cell in cells])
+    title = section.title
+    if not everything and (sizes := _by_size(shown_columns, rows)):
+        unit, shown_columns, rows = sizes
+        title += f": {unit}"
+    lines = ["", f"**{title}**", "", f"| {' | '.join(shown_columns)} |"]
+    lines.append("|---" * len(shown_columns) + "|")
+    return lines + [f"| {' | '.join(cells)} |" for cells in rows]
+
+
+def _by_size(
+    columns: list[str], rows: list[list[str]]
+) -> tuple[str, list[str], list[list[str]]] | None:
+    """Give each size and order a column, if most rows differ in these alone."""
+    inner = [at for at, name in enumerate(columns) if name in ("subscriptions", "order")]
+    names = [at for at, name in enumerate(columns) if name in ("", "from")]
+    found: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for cells in rows:
+        name = tuple(cells[at].strip("*") for at in names)
+        where = " ".join(cells[at].strip("*") for at in inner).strip()
+        first = cells[max([*inner, *names]) + 1 :][:1]
+        found.setdefault(name, {}).setdefault(where, []).extend(first)
+    if not inner or 2 * len(found) >= len(rows):
+        return None
+    sizes = list(dict.fromkeys(where for cells in found.values() for where in cells))
+    shown = [
+        [*name, *(", ".join(cells.get(where, ())) for where in sizes)]
+        for name, cells in found.items()
+    ]
+    return columns[max([*inner, *names]) + 1], [*("" for _ in names), *sizes], shown
 
 
 def _is_for_developers(section: sections.Section, cells: list[str]) -> bool:
@@ -171,17 +193,14 @@ def made(everything: bool = False) -> dict[Path, str]:
         "",
         *performance_summary.lines(peers, connector, rules, wire),
         "",
-        f"Generated from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
-        f"`{wire_name}` and `{audit_name}` by "
-        "`tools/performance_page.py`, which with `--all` prints every row; "
-        "`make bench-peers` makes a new record. `benches/README.md` describes how each figure is "
-        "measured.",
-        "",
         f"{peers['processor']}, {peers['cores']} cores, {peers['date']}; {versions}. All programs "
-        "read the same files, with subjects of Microbus, and all answers were compared before any "
-        "time was recorded. "
+        "read the same files, with subjects of Microbus, and all answers were compared. "
         + (f"Each figure is the best of {peers['runs']} runs. " if peers["runs"] > 1 else "")
         + "Ratios are more reliable than decimals.",
+        "",
+        f"`tools/performance_page.py` generates this page from `benches/records/{name}`, "
+        f"`{connector_name}`, `{rules_name}`, `{wire_name}` and `{audit_name}`; with `--all` it "
+        "prints every row. `make bench-peers` makes a record; `benches/README.md` says how.",
     ]
     if max(peers["sizes"]) < 1_000_000:
         lines += ["", "This record is a sample: it has fewer than 1,000,000 subscriptions."]
@@ -193,7 +212,7 @@ def made(everything: bool = False) -> dict[Path, str]:
         svg = plots.drawn(picture, rows) if picture else None
         if not found and not svg:
             continue
-        lines += ["", f"## {title}", "", text]
+        lines += ["", f"## {title}", *(("", text) if text else ())]
         if svg:
             files[PICTURES / f"{picture}.svg"] = svg
             lines += ["", f"![{title}](pictures/{picture}.svg)"]
@@ -214,10 +233,10 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
         "",
         "## Cost of a request between two services",
         "",
-        "A path argument and a JSON body each way, answers compared; the variants alternate in one "
-        f"run of {record['calls']:,} calls each, {record['processor']}, {record['cores']} cores "
-        f"under a load of {record['load_average']}, {record['date']}. "
-        "`python -m benches.connector_speed` measures it.",
+        "A path argument and a JSON body each way; the variants alternate in one run of "
+        f"{record['calls']:,} calls each, {record['processor']}, {record['cores']} cores under a "
+        f"load of {record['load_average']}, {record['date']} (`python -m "
+        "benches.connector_speed`).",
         "",
         "| | median |",
         "|---|---|",
@@ -231,10 +250,10 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
     if (load := record["load"]) is not None:
         lines += [
             "",
-            f"The load: {load['requests']:,} requests of mixed kinds in {load['seconds']} s over "
-            f"one nats-server, {load['lost']} lost, {load['doubled']} doubled, {load['wrong']} "
-            f"wrong; both sides together used {load['cpu_us_a_request']} µs of processor time per "
-            f"request, and {load['resident_mib']} MiB resident at the end.",
+            f"{load['requests']:,} requests of mixed kinds in {load['seconds']} s over one "
+            f"nats-server: {load['lost']} lost, {load['doubled']} doubled, {load['wrong']} wrong; "
+            f"{load['cpu_us_a_request']} µs of processor time per request for both sides, "
+            f"{load['resident_mib']} MiB resident at the end.",
         ]
     return lines
 
@@ -244,8 +263,8 @@ def _cpu_beside_go() -> list[str]:
     name, record = newest("busy-go-*.json")
     lines = [
         "",
-        f"CPU of one request beside that of {record['peer']}, in one run (record `{name}`): "
-        "callers of a service of Go, and services under a caller of Go.",
+        f"CPU of one request beside {record['peer']}, in one run (record `{name}`); callers of a "
+        "service of Go, and services under a caller of Go.",
         "",
         "| in flight | caller, Python | caller, Go | service, Python | service, Go |",
         "|---|---|---|---|---|",
@@ -274,13 +293,11 @@ def _of_the_client(everything: bool) -> list[str]:
         "## The NATS client of connectors",
         "",
         f"Requests from one process to another over nats-server, all three on {record['cores']} "
-        f"cores, Python {record['python']}; the peer is {record['peer']}. `python -m "
-        "benches.connector_busy` measures it (record `busy-py311.json`). The rows with nats-py are "
-        f"of connectors when they could use it (Python {before['python']}, record "
-        "`busy-py312-nats-py.json`).",
+        f"cores, Python {record['python']}; the peer is {record['peer']} (`python -m "
+        "benches.connector_busy`, record `busy-py311.json`). With nats-py: an earlier version of "
+        f"connectors, Python {before['python']} (`busy-py312-nats-py.json`). Each cell: answered "
+        "a second, and 99 of 100 within.",
         "",
-        "| from, to | in flight | answered a second | 99 of 100 within | CPU of the service |",
-        "|---|---|---|---|---|",
     ]
     rows = list(record["in_flight"].items())
     rows += [
@@ -288,20 +305,24 @@ def _of_the_client(everything: bool) -> list[str]:
         for what, row in before["in_flight"].items()
         if what.startswith("Python to Python")
     ]
+    found: dict[str, dict[str, str]] = {}
     for what, row in rows:
         kind, _, count = what.rpartition(", ")
-        if not everything and count not in ("1", "64", "1024"):
-            continue
-        lines.append(
-            f"| {kind} | {int(count):,} | {row['answered_per_second']:,} | "
-            f"{row['p99_ms']} ms | {row['service_us_a_request']} µs |"
-        )
+        if everything or count in ("1", "64", "1024"):
+            cell = f"{row['answered_per_second']:,}, {row['p99_ms']} ms"
+            found.setdefault(kind, {})[f"{int(count):,}"] = cell
+    counts = list(found["Python to Python"])
+    lines += [f"| in flight | {' | '.join(counts)} |", "|---" * (len(counts) + 1) + "|"]
+    lines += [
+        f"| {kind} | {' | '.join(cells.get(count, '') for count in counts)} |"
+        for kind, cells in found.items()
+    ]
     lines += _cpu_beside_go()
     lines += [
         "",
-        "Acknowledgements while the service is busy, with the switch interval of 0.5 ms that a "
-        "connection sets, and with the interpreter's own (`SUBTRIE_KEEP_SWITCH_INTERVAL=1`). A "
-        "caller of Go gives up after 100 ms.",
+        "Acknowledgements of a busy service, with the switch interval of 0.5 ms that a connection "
+        "sets, and with the interpreter's own (`SUBTRIE_KEEP_SWITCH_INTERVAL=1`). A caller of Go "
+        "gives up after 100 ms.",
         "",
         "| the service | within 100 ms | the slowest | answered |",
         "|---|---|---|---|",
@@ -324,19 +345,20 @@ def _of_permissions(record: dict[str, Any], everything: bool) -> list[str]:
         "",
         "## Comparison of permissions",
         "",
-        f"{record['machine']}, {record['date']}, load average {record['load_average']}. "
-        "*Both ways* is what `compare` decides: whether each set contains the other. The target is "
-        "50 ms for two sets of 1,000 rules.",
+        f"Median milliseconds; {record['machine']}, {record['date']}, load average "
+        f"{record['load_average']}. *Both ways* is what `compare` decides: whether each set "
+        "contains the other (wanted: 50 ms for two sets of 1,000 rules).",
         "",
-        "| sets | question | engine | median ms | least ms |",
-        "|---|---|---|---|---|",
     ]
+    found: dict[str, dict[str, str]] = {}
     for row in record["rows"]:
-        if not everything and (row["engine"] != "native" or row["sets"] == "services-equal"):
-            continue
-        figures = f"{row['median_ms']:,.1f} | {row['least_ms']:,.1f}"
-        cells = (sets[row["sets"]], row["question"], row["engine"], figures)
-        lines.append(f"| {' | '.join(cells)} |")
+        name = f"{sets[row['sets']]}, {row['engine']}" if everything else sets[row["sets"]]
+        if everything or (row["engine"] == "native" and row["sets"] != "services-equal"):
+            found.setdefault(name, {})[row["question"]] = f"{row['median_ms']:,.1f}"
+    asked = list(dict.fromkeys(question for cells in found.values() for question in cells))
+    lines += [f"| | {' | '.join(asked)} |", "|---" * (len(asked) + 1) + "|"]
+    for name, cells in found.items():
+        lines.append(f"| {name} | {' | '.join(cells.get(each, '') for each in asked)} |")
     return lines
 
 
@@ -351,9 +373,8 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
         f"{record['processor']}, {record['cores']} cores under a load of "
         f"{record['load_average']}, {record['date']}; "
         + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
-        + ". The fastest round of each; `python benches/wire_speed.py` measures it. The core "
-        "allocates nothing for an operation that one chunk contains whole "
-        "(`tests/core/wire_memory.rs`); the target is at least 1 GB per second of `pub-128`.",
+        + ". The fastest round of each (`python benches/wire_speed.py`). The core allocates "
+        "nothing for an operation that one chunk contains whole; wanted: 1 GB per second of `pub-128`.",
         "",
         "| the core parses | MB per second |",
         "|---|---|",
@@ -363,9 +384,9 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
             lines.append(f"| {row['what']} | {row['bytes_per_second'] / 1e6:,.0f} |")
     lines += [
         "",
-        "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB. The target is ten times "
-        "the speed of nats-py's parser. That parser always creates the subject, reply and payload "
-        "of a message; subtrie creates them on access, and *native-parts* accesses all three.",
+        "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB (wanted: ten times "
+        "nats-py). nats-py's parser always creates the subject, reply and payload; subtrie creates them on "
+        "access, and *native-parts* accesses all three.",
         "",
         "| parser | ns per operation | times nats-py |",
         "|---|---|---|",
@@ -376,8 +397,7 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
             lines.append(f"| {row['who']} | {row['ns']:,.0f} | {rival / row['ns']:.1f} |")
     lines += [
         "",
-        "`check_name` from Python. The target is ten times the speed of the reference; rows below "
-        "it are bold.",
+        "`check_name` from Python (wanted: ten times the reference; rows below it are bold).",
         "",
         "| kind | native ns | reference ns | times |",
         "|---|---|---|---|",

@@ -16,13 +16,11 @@ def section() -> list[str]:
     if ratios is not None:
         lines += [
             "",
-            f"A trace log of {ratios['log_mib']:,} MiB; each step runs once a round, in turn, "
-            f"{ratios['rounds']} rounds after one that is not measured, the session started before "
-            f"({ratios['machine']}, under a load of {ratios['load_average']}, {ratios['date']}). "
-            "The first column is time and the second CPU time, both as multiples of Spark's own "
+            f"A trace log of {ratios['log_mib']:,} MiB, {ratios['rounds']} rounds in turn "
+            f"({ratios['machine']}, under a load of {ratios['load_average']}, {ratios['date']}; "
+            "`benches/spark/ratios.py`). Time and CPU time are multiples of Spark's own "
             "`regexp_extract` cutting the same lines into nine columns "
-            f"({ratios['medians']['regexp_extract']['seconds']} s). `benches/spark/ratios.py` "
-            "measures it.",
+            f"({ratios['medians']['regexp_extract']['seconds']} s).",
         ]
         found = ratios["times_regexp_extract"]
         rows = [
@@ -41,7 +39,7 @@ def section() -> list[str]:
         lines += [
             "",
             f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400), the "
-            f"process that audited without Spark, the driver's, {ratios['here_mib']} MiB.",
+            f"process that audited without Spark {ratios['here_mib']} MiB.",
         ]
     here = _newest("audit-here-*.json")
     if here is not None:
@@ -52,8 +50,7 @@ def section() -> list[str]:
             f"Without Spark, {here['log_mib']:,} MiB ({here['lines']:,} lines; {here['machine']}, "
             f"under a load of {here['load_average']:.1f}, {here['date']}): "
             f"{here['cpu_seconds']} s of CPU time, {here['seconds']} s, at most {shown} of memory "
-            "(wanted: at most 800). "
-            "`benches/audit_scale.py --here --mib 10240` measures it.",
+            "(wanted: at most 800; `benches/audit_scale.py --here --mib 10240`).",
         ]
     threads = _newest("audit-threads-*.json")
     if threads is not None:
@@ -64,10 +61,9 @@ def section() -> list[str]:
         lines += [
             "",
             f"Two threads on {threads['log_mib']:,} MiB of log take {two} s and one takes {one} s, "
-            f"{shown} times as long (wanted: at least 1.6; {threads['pairs']} pairs, each audit "
-            f"in a process of its own{priority}, {threads['date']}); the "
-            f"pass that divides the log is {threads['divider_share']:.0%} of the CPU time of one "
-            "thread. `benches/audit_scale.py --threads 5` measures it.",
+            f"{shown} times as long (wanted: at least 1.6; {threads['pairs']} pairs{priority}, "
+            f"{threads['date']}; `benches/audit_scale.py --threads 5`); the pass that divides the "
+            f"log is {threads['divider_share']:.0%} of the CPU time of one thread.",
         ]
     if subjects is not None:
         priority = " under the priority of real time" if subjects.get("real_time") else ""
@@ -76,8 +72,8 @@ def section() -> list[str]:
             f"{subjects['rows']:,} subjects of {subjects['patterns']:,} patterns in Parquet, as "
             "multiples of an identity `mapInArrow` of the same column "
             f"({subjects['medians']['identity']['seconds']} s; rounds: {subjects['rounds']}, "
-            f"a load of {subjects['load_average']}{priority}, {subjects['date']}). "
-            "`benches/spark/subjects.py` measures it.",
+            f"a load of {subjects['load_average']}{priority}, {subjects['date']}; "
+            "`benches/spark/subjects.py`).",
         ]
         found = subjects["times_identity"]
         rows = [
