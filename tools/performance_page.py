@@ -374,7 +374,8 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
         f"{record['load_average']}, {record['date']}; "
         + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
         + ". The fastest round of each (`python benches/wire_speed.py`). The core allocates "
-        "nothing for an operation that one chunk contains whole; wanted: 1 GB per second of `pub-128`.",
+        "nothing for an operation that one chunk contains whole; wanted: 1 GB per second of "
+        "`pub-128`.",
         "",
         "| the core parses | MB per second |",
         "|---|---|",
@@ -385,8 +386,8 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     lines += [
         "",
         "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB (wanted: ten times "
-        "nats-py). nats-py's parser always creates the subject, reply and payload; subtrie creates them on "
-        "access, and *native-parts* accesses all three.",
+        "nats-py). nats-py's parser always creates the subject, reply and payload; subtrie creates "
+        "them on access, and *native-parts* accesses all three.",
         "",
         "| parser | ns per operation | times nats-py |",
         "|---|---|---|",
