@@ -29,8 +29,11 @@ RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 
-#: Tables that only ``--all`` prints: pictures and other tables of the page say the same.
+#: Tables that only ``--all`` prints: pictures and the summary have what users need of them.
 _ONLY_IN_ALL = (
+    turns.loading,
+    turns.codec,
+    turns.images,
     turns.caches,
     turns.waits,
     sections.lookups,
@@ -59,9 +62,7 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Batches, loading, addresses and images in turns",
         None,
-        "`rows` are tuples, `lists` are two lists, `Arrow` is a column of patterns; batches are "
-        "bold where an earlier build was faster. The first calls after opening an image have it in "
-        "memory already.",
+        "Batches are bold where an earlier build was faster. The summary has the rest.",
         [turns.batches_in_turns, turns.loading, turns.shared, turns.codec, turns.images],
     ),
     (
@@ -349,6 +350,8 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     for row in rows:
         if row["measure"] == "read":
             lines.append(f"| {row['who']} | {row['ns']:,.0f} | {rival / row['ns']:.1f} |")
+    if not everything:
+        return lines
     lines += [
         "",
         "`check_name` from Python (wanted: ten times the reference; rows below it are bold).",
@@ -358,8 +361,6 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     ]
     for row in rows:
         if (row["measure"], row["who"]) == ("check_name", "native"):
-            if not everything and "of 40 bytes" not in row["what"]:
-                continue
             other = found["check_name", row["what"], "reference"]["ns"]
             shown = f"{other / row['ns']:.1f}"
             shown = shown if other >= 10 * row["ns"] else f"**{shown}**"

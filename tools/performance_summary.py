@@ -11,6 +11,22 @@ import turns
 RECORDS = Path(__file__).resolve().parent.parent / "benches" / "records"
 
 
+#: What the summary has of other measures of subtrie from Python: text, measure and form, unit.
+_OF_THE_INDEX = (
+    ("an address decoded", ("turns codec", "decode"), "ns", 1),
+    ("an address encoded", ("turns codec", "encode_request"), "ns", 1),
+    ("{size:,} subscriptions loaded", ("turns load", "rows"), "thousand a second", 1e-3),
+    ("the same from an Arrow column", ("turns load", "Arrow"), "thousand a second", 1e-3),
+    ("memory for each of {size:,}", ("turns memory", None), "bytes", 1),
+    ("an image of {size:,} opened and verified", ("turns image", "verified"), "µs", 1e-3),
+    ("the first change of one of {size:,}", ("turns image", "first add"), "ms", 1e-6),
+)
+
+
+def _named(row: dict[str, Any]) -> tuple[str, str | None] | None:
+    return (row["measure"], row.get("form")) if row["who"] == "subtrie, Python" else None
+
+
 def lines(
     peers: dict[str, Any], connector: dict[str, Any], rules: dict[str, Any], wire: dict[str, Any]
 ) -> list[str]:
@@ -21,6 +37,10 @@ def lines(
         who, size, order, least = cells[:4]
         if who == "subtrie, Python" and order != "zipf":
             found.append(f"| one lookup from Python, {size} subscriptions, {order} | {least} ns |")
+    for what, measure, unit, scale in _OF_THE_INDEX:
+        for row in [row for row in peers["rows"] if _named(row) == measure][:1]:
+            value = row.get("least_ns") or row.get("per_second") or row["heap_bytes"]
+            found.append(f"| {what.format(size=row['size'])} | {value * scale:,.0f} {unit} |")
     medians = connector["medians_us"]
     found.append(f"| a request between two services of one process | {medians['in process']} µs |")
     busy = json.loads((RECORDS / "busy-py311.json").read_text())["in_flight"]

@@ -47,9 +47,7 @@ def _mutants(figures: dict[str, Any]) -> str:
     return (
         f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}; "
         f"{figures['drawn']} drawn of {figures['possible']:,}, {figures['not run']} not run); "
-        f"of {len(survivors)} survivors "
-        f"{since} are killed by tests added since, {argued} are argued; "
-        f"{figures['minutes']:g} minutes"
+        f"of the survivors {since} killed by tests since, {argued} argued"
         + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
     )
 
@@ -152,11 +150,10 @@ def table() -> str:
     """Return the table of the newest record of each kind; a machine that all share stands above."""
     records = reliability_record.latest()
     machines = {record["machine"] for record in records.values()}
-    rows = [f"Each ran on {', or '.join(sorted(machines))}.", ""]
-    rows += ["| run | figure | date | command |", "|---|---|---|---|"]
+    rows = [f"Each ran on {', or '.join(sorted(machines))}; the record has its command.", ""]
+    rows += ["| run | figure | date, commit |", "|---|---|---|"]
     rows += [
-        f"| {kind} | {_shown(record)} | {record['date']}, {record['commit']} | "
-        f"`{record['command']}` |"
+        f"| {kind} | {_shown(record)} | {record['date']}, {record['commit']} |"
         for kind, record in sorted(records.items())
     ]
     return "\n".join(rows) + "\n"
