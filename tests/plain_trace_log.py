@@ -4,11 +4,11 @@ It has the rows of ``subtrie.spark.EVENTS`` without ``server`` and ``file``, for
 memory. The grammar of a line's prefix is that of ``subtrie.wire.log``.
 
 A message that the server received has a *window*, which ends at the next operation that its
-connection sent (payload lines aside), at its refusal, or at the first line more than one second of
-log time after its payload line. Windows of one account, subject, reply and size are served in the
-order of their ends: of the lines of each subscriber, a window takes the earliest inside it that is
-free. A line of an account without an open window takes part in those of the account with the latest
-one.
+connection sent (payload lines aside), at its refusal, at a start of the server, or at the first
+line more than one second of log time after its payload line. Windows of one account, subject, reply
+and size are served in the order of their ends: of the lines of each subscriber, a window takes the
+earliest inside it that is free. A line of an account without an open window takes part in those of
+the account with the latest one.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class _Reader:
             self._add(position, reason=str(refused), _corrupt_record=text)
 
     def finish(self, position: int) -> None:
-        """Close the windows that are open at the end."""
+        """Close the windows that are open at the end, or at a start of the server."""
         for conn in list(self._open):
             self._close(conn, position)
 
@@ -252,6 +252,7 @@ class _Reader:
         if (record.message or "").startswith("Starting nats-server"):
             server = f"{'-' if record.pid is None else record.pid}/"
             self._changed = position
+            self.finish(position)
             for (conn, _), subscription in self._subscriptions.items():
                 subscription.active &= not conn.startswith(server)
             self._logins.restart(server.removesuffix("/"))

@@ -129,6 +129,20 @@ def _worldcost(figures: dict[str, Any]) -> str:
     )
 
 
+def _clustered(figures: dict[str, Any]) -> str:
+    tables, late = figures["tables"], figures["requests slower in the log than for their program"]
+    equal = [name for name, each in tables.items() if each["equal"]]
+    return (
+        f"{figures['messages']:,} messages, counted by the programs; {figures['lines']:,} lines of "
+        f"{figures['bytes'] / 1e6:.1f} MB; {len(equal)} of {len(tables)} comparisons equal "
+        f"({', '.join(equal)}; of links the leaf node, not the routes), "
+        f"{sum(each['rows'] for each in tables.values()):,} rows; "
+        f"{len(figures['hot subjects that differ'])} of hot_subjects and {len(late)} times of "
+        f"latency differ; {len(figures['findings above a note'])} findings above a "
+        f"note; {figures['cpu seconds of the audit']:g} s of CPU"
+    )
+
+
 def _rebuild(figures: dict[str, Any]) -> str:
     return (
         f"{len(figures['sha256'])} archives, {len(figures['different'])} of them different; "
@@ -137,9 +151,9 @@ def _rebuild(figures: dict[str, Any]) -> str:
 
 
 _SHOWN = {"attacks": _attacks,
-          "chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
-          "breaks": _breaks, "rebuild": _rebuild, "simulation": _simulation,
-          "worldcost": _worldcost}  # fmt: skip
+          "chaos": _chaos, "clustered": _clustered, "fuzz": _fuzz, "leaks": _leaks,
+          "asan": _asan, "mutants": _mutants, "breaks": _breaks, "rebuild": _rebuild,
+          "simulation": _simulation, "worldcost": _worldcost}  # fmt: skip
 
 
 def _shown(record: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from local_run import Events, counts, deliveries, messages, read
+from test_trace_reference import compare
 from trace_writer import Trace, random_trace
 from window_oracle import judge
 
@@ -195,3 +196,16 @@ def test_the_captures_agree_with_the_naive_implementation(name: str, captures) -
     assert by_subject(rows, "undelivered") == expected.undelivered
     assert sum(by_subject(rows, "ambiguous").values()) == expected.ambiguous
     assert expected.unmatched == rows.counts["unmatched"] == 0
+
+
+def test_a_start_of_the_server_ends_the_windows() -> None:
+    """A delivery after it was taken for a message of the time before."""
+    trace = Trace()
+    trace.publish(1, "a")
+    trace.lines.append(f"[8] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [INF] Starting nats-server")
+    trace.pid = 8
+    trace.publish(2, "a")
+    trace.deliver(3, "a", "1")
+    rows = messages(read(trace.text().encode()))
+    assert [row["deliveries"] for row in rows] == [0, 1]
+    compare(trace.text().encode())

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_systems import leaf
 
+import subtrie.audit
 import subtrie.spark
 from subtrie.audit._schema import TABLE_COLUMNS
 from subtrie.spark import ANSWERS, TABLES, audit
 from synthetic_traffic import write_traffic
 
-#: Tables of an audit of logs only: a table of events made elsewhere has no such rows.
-OF_LOGS = ("runs", "logins", "links", "servers")
-NAMES = [name for name in TABLES if name not in (*ANSWERS, *OF_LOGS)]
+#: The tables of rows that only logs have: those of connections and servers.
+OF_LOGS = ("logins", "links", "servers")
+NAMES = [name for name in TABLES if name not in (*ANSWERS, *OF_LOGS, "runs")]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +56,26 @@ def test_a_table_function_returns_the_rows_of_the_audit(events, expected, name) 
         assert rows
 
 
+@pytest.mark.parametrize("name", OF_LOGS)
+def test_a_table_function_returns_what_logs_tell_of_connections(logs, session, name) -> None:
+    """They were tables of ``audit`` alone."""
+    paths, here = logs
+    events = session.read.format("nats-trace").load([str(path) for path in paths])
+    rows = sorted(map(shown, getattr(subtrie.spark, name)(events).toArrow().to_pylist()))
+    assert rows == here[name]
+    assert rows
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], dict[str, list[str]]]:
+    """Return logs of a server and its leaf node, and what they tell without Spark."""
+    paths = leaf(tmp_path_factory.mktemp("leaf"))
+    with subtrie.audit.audit([str(path) for path in paths]) as run:
+        return paths, {name: sorted(map(shown, run.rows(name))) for name in OF_LOGS}
+
+
 def test_every_table_has_a_function_and_only_the_call_graph_has_periods(events) -> None:
-    for name in NAMES:
+    for name in (*NAMES, *OF_LOGS):
         accepted = set(inspect.signature(getattr(subtrie.spark, name)).parameters)
         assert accepted == {"events", "planes"} | ({"window"} if name == "call_graph" else set())
     hour = subtrie.spark.call_graph(events, planes=["prod"], window=3600).select("plane", "window")
@@ -67,5 +87,5 @@ def test_every_table_has_a_function_and_only_the_call_graph_has_periods(events) 
 
 def test_the_page_names_every_table_function() -> None:
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
-    assert all(f"`{name}`" in page for name in NAMES)
+    assert all(f"`{name}`" in page for name in (*NAMES, *OF_LOGS))
     assert "from events to the rows of one table" in page

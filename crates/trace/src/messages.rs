@@ -144,7 +144,7 @@ impl Reader {
         }
     }
 
-    /// End all connections of a server that starts again with the same process id.
+    /// End all windows, and all connections of a server that starts again with the same process id.
     pub(super) fn restart(
         &mut self,
         position: u64,
@@ -153,6 +153,7 @@ impl Reader {
         sink: &mut impl Sink,
     ) {
         let server = format!("{}/", pid_name(pid));
+        self.windows.finish(position);
         self.subscriptions.changed = position;
         let connections = self.connections.iter();
         for (_, conn) in connections.filter(|(name, _)| name.starts_with(&server)) {

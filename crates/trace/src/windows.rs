@@ -202,7 +202,7 @@ impl Windows {
         }
     }
 
-    /// Close the windows that are open at the end of a log.
+    /// Close the windows that are open at the end of a log, or when its server starts again.
     pub fn finish(&mut self, position: u64) {
         let mut open: Vec<_> = self.open_by_conn.drain().map(|(_, id)| id).collect();
         open.sort_unstable();

@@ -143,6 +143,45 @@ def claimed_users(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame
     return _table(events, "claimed_users", planes)
 
 
+def logins(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the logins of each user from each address, accepted and refused, and why.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "logins", planes)
+
+
+def links(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the connections to other servers: when each was up, and what crossed it.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "links", planes)
+
+
+def servers(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return what servers said about themselves, such as a start or a reload, and when.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "servers", planes)
+
+
 def subscriptions(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     """Return subscriptions that the server accepted, from their start to their end.
 
