@@ -209,10 +209,10 @@ async def _accounts(url: str, folder: Path, port: int) -> None:
         for _ in range(5):
             await mon.request("quote.eu", b"", timeout=60)
         config = _EDGE.format(leaf=port)
-        log = folder / "hub" / "server.log"
+        log, theirs = (folder / name / "server.log" for name in ("hub", "edge"))
         for run in (1, 2):
             with serving(folder / "edge", config) as edge:
-                await until(lambda run=run: _count(log, "Leafnode connection created") == run)
+                await until(lambda run=run: _count(theirs, r"<<- \[LS\+ orders") == run)
                 async with _till(edge) as received:
                     await until(lambda run=run: _count(log, r"\[LS\+ cmd\.till") == run)
                     for _ in range(10):

@@ -1,19 +1,19 @@
-"""Findings by their cause: one about each identity, and the subscriber that was gone."""
+"""Findings by their cause: one about each identity, and the subscriber that was gone, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from ..audit._tables.accounts import may_be_equal
-from ._rows import earliest, latest, rows_of, time_text
+from ._rows import earliest, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -26,21 +26,73 @@ _MISUSE = {
     "cross_plane": "other planes used",
     "refused": "refused by the broker",
 }
+#: The characters of a title.
+_TITLE = 160
 #: The characters of a name in a sentence.
 _NAME = 60
 #: Those of what it did.
 _WHY = 400
 #: The subscriptions in which the one that was gone is looked for.
 _SUBSCRIPTIONS = 20_000
+#: The longest time between the end of a subscription and the line that tells its cause.
+_AT_ONCE = timedelta(seconds=1)
+
+
+class Program(NamedTuple):
+    """A client of an account, as the tables name it."""
+
+    account: str | None
+    who: str | None
+    client: str | None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding, its account, and how many of its messages are also among the refused ones."""
+    """A finding, and what joins it with others.
+
+    Attributes:
+        finding: The finding.
+        refused: How many of its messages are also among the refused ones.
+        account: Its account.
+        slow: The slow consumer that it is about, or whose end is its cause.
+    """
 
     finding: Finding
     refused: int = 0
     account: str | None = None
+    slow: Program | None = None
+
+
+def with_slow_consumers(found: Iterable[Judged]) -> list[Judged]:
+    """Return findings in which messages lost to a slow consumer are part of the one about it."""
+    kept: list[Judged] = []
+    lost: dict[Program, list[Finding]] = {}
+    for each in found:
+        if each.slow is not None and each.finding.rule != "slow_consumers":
+            lost.setdefault(each.slow, []).append(each.finding)
+        else:
+            kept.append(each)
+    return [
+        replace(each, finding=_cut_off(each.finding, lost[each.slow]))
+        if each.slow in lost
+        else each
+        for each in kept
+    ]
+
+
+def _cut_off(slow: Finding, lost: Sequence[Finding]) -> Finding:
+    """Return the finding about a slow consumer with the messages that no client received then."""
+    count = sum(each.count or 0 for each in lost)
+    subjects = ", ".join(sorted({str(each.witness) for each in lost}))
+    told = f"{slow.message}, and was cut off: no client received {count:,} messages to {subjects}"
+    return replace(
+        slow,
+        message=shortened(told, _TITLE),
+        count=count,
+        rows=(slow.rows or 0) + sum(each.rows or 0 for each in lost),
+        first=min((each.first for each in (slow, *lost) if each.first), default=None),
+        last=max((each.last for each in (slow, *lost) if each.last), default=None),
+    )
 
 
 def by_identity(found: Iterable[Judged]) -> list[Finding]:
@@ -98,26 +150,37 @@ def _narrow(findings: Iterable[Finding]) -> str:
     return " ".join(shortened(printable(word), 30) for word in words)
 
 
+class Gone(NamedTuple):
+    """A subscriber that was gone: who and when, in words; the program, if it was too slow."""
+
+    told: str
+    slow: Program | None
+
+
 @dataclass
 class _Subscriber:
     """The subscriptions of one identity to a pattern, around a time."""
 
-    identity: str
+    row: dict[str, Any]
     ended: datetime | None = None
     begins: datetime | None = None
 
 
 class Subscribers:
-    """The subscriptions of a run, to tell who was gone."""
+    """The subscriptions of a run, to tell who was gone, and why."""
 
     def __init__(self, result: Run) -> None:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         for row in islice(rows_of(result, "subscriptions"), _SUBSCRIPTIONS):
             self._rows.setdefault(row["pattern"], []).append(row)
+        rows = rows_of(result, "slow_consumers")
+        self._slow = {Program(row["account"], row["who"], row["client"]): row for row in rows}
+        rows = (row for row in rows_of(result, "links") if row["kind"] == "leaf")
+        self._leaf_nodes = {(row["server"], row["conn"], row["end"]): row for row in rows}
 
     def gone(
         self, subject: str, account: str | None, first: datetime | None, last: datetime | None
-    ) -> str | None:
+    ) -> Gone | None:
         """Return who subscribed a subject before or after a period, and when; None if none did.
 
         Args:
@@ -134,7 +197,26 @@ class Subscribers:
             rows = (r for r in self._rows[pattern] if may_be_equal(r["account"], account))
             found = _around(rows, first, last)
             if found is not None:
-                return _told(found, pattern)
+                told = _told(found, pattern, self._leaf_node(found))
+                return None if told is None else Gone(told, self._slow_one(found))
+        return None
+
+    def _slow_one(self, found: _Subscriber) -> Program | None:
+        """Return the slow consumer whose connection ended with the subscription."""
+        row = found.row
+        program = Program(row["account"], row["identity"], row["client"])
+        slow = self._slow.get(program)
+        if slow is None or found.ended is None or slow["first"] is None:
+            return None
+        at_once = slow["first"] - _AT_ONCE <= found.ended <= slow["last"] + _AT_ONCE
+        return program if at_once else None
+
+    def _leaf_node(self, found: _Subscriber) -> str | None:
+        """Return the name of the leaf node whose connection ended with the subscription."""
+        for (server, conn, end), link in self._leaf_nodes.items():
+            ours = (server, conn) == (found.row["server"], found.row["conn"])
+            if ours and end and found.ended and abs(end - found.ended) <= _AT_ONCE:
+                return str(link["remote"] or found.row["identity"] or conn)
         return None
 
 
@@ -146,25 +228,45 @@ def _overlap(pattern: str, subject: str) -> bool:
 
 
 def _around(rows: Iterable[dict[str, Any]], first: datetime, last: datetime) -> _Subscriber | None:
-    """Return the subscriber that was gone in a period; None if one was there."""
+    """Return the subscriber that was gone in a period; None if one was there.
+
+    Of several it is the one that left last, of those a leaf node sooner than its clients.
+    """
     found: _Subscriber | None = None
+    begins: datetime | None = None
     for row in rows:
         start, end = row["start"], row["end"]
         if start is None or (start <= first and (end is None or end > last)):
             return None
         if found is None:
-            found = _Subscriber(row["identity"] or row["conn"])
+            found = _Subscriber(row)
         if end is not None and end <= last:
-            found.ended = latest(found.ended, end)
+            if _leaves_later(row, found):
+                found = _Subscriber(row, end)
         elif start > first:
-            found.begins = earliest(found.begins, start)
+            begins = earliest(begins, start)
+    if found is not None:
+        found.begins = begins
     return found
 
 
-def _told(found: _Subscriber, pattern: str) -> str | None:
+def _leaves_later(row: dict[str, Any], known: _Subscriber) -> bool:
+    """Return whether a subscription is the one to name, rather than the one that is known."""
+    if known.ended is None:
+        return True
+    leaf_node, other = ("/leaf:" in each["conn"] for each in (row, known.row))
+    near = abs(row["end"] - known.ended) <= _AT_ONCE
+    return leaf_node if near and leaf_node != other else bool(row["end"] > known.ended)
+
+
+def _told(found: _Subscriber, pattern: str, leaf_node: str | None) -> str | None:
     ended, begins = time_text(found.ended), time_text(found.begins)
+    who = found.row["identity"] or found.row["conn"]
+    if leaf_node is not None:
+        since = f"from {ended} to {begins}" if begins else f"from {ended} on"
+        return f"the leaf node {leaf_node} ({pattern}) was down {since}"
     if ended and begins:
-        return f"{found.identity} did not subscribe {pattern} from {ended} to {begins}"
+        return f"{who} did not subscribe {pattern} from {ended} to {begins}"
     if ended:
-        return f"{found.identity} subscribed {pattern} until {ended}"
-    return f"{found.identity} subscribed {pattern} only from {begins} on" if begins else None
+        return f"{who} subscribed {pattern} until {ended}"
+    return f"{who} subscribed {pattern} only from {begins} on" if begins else None

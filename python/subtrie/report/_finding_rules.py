@@ -10,8 +10,8 @@ from .._core.printable import shortened
 from ..audit._results.verdict import CLAIMS
 from ._rows import crossed, program_of, time_text
 
-#: What client libraries subscribe for themselves.
-_OF_LIBRARIES = ("$", "_INBOX.")
+#: What client libraries and servers subscribe for themselves.
+_OF_LIBRARIES = ("$", "_INBOX.", "_R_.")
 #: A row of a table.
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from .._findings.finding import LEVELS, Finding
 from ..audit._results.row_lines import key_text
 from ..audit._schema import TABLE_KEYS
 from ..audit._tables.accounts import may_be_equal
-from ._causes import Judged, Subscribers, by_identity
+from ._causes import Judged, Program, Subscribers, by_identity, with_slow_consumers
 from ._finding_rules import RULES, UNACKNOWLEDGED, FindingRule, Row
 from ._rows import earliest, latest, rows_of, time_text
 
@@ -51,13 +51,14 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     rules = _without_flows() if has_calls else [*_with_nearest(result), _unacknowledged(result)]
     rules = [_without_spoofed(each, result) for each in rules]
     subscribers = Subscribers(result)
-    found = by_identity(
-        judged
+    judged = (
+        each
         for rule in rules
-        for judged in _of_rule(
+        for each in _of_rule(
             rule, result, subscribers, lambda table, keys: _command(name, shown, table, keys)
         )
     )
+    found = by_identity(with_slow_consumers(judged))
     found.sort(key=lambda each: (LEVELS.index(each.level), -(each.count or 0), each.witness or ""))
     return found
 
@@ -170,7 +171,7 @@ def _of_rule(
         finding = Finding(
             rule=rule.table,
             level=rule.level(row),
-            message=shortened(rule.title(row) if gone is None else _gone(row, gone), _TITLE),
+            message=shortened(rule.title(row) if gone is None else _gone(row, gone.told), _TITLE),
             user=next((str(row[name]) for name in _USERS if row.get(name)), ""),
             why=rule.why,
             instead=rule.instead(row) if gone is None else _GONE,
@@ -183,7 +184,10 @@ def _of_rule(
             key=tuple(map(key_text, values)),
         )
         refused = group.count - row["accepted"] if rule.table == "spoofed" else 0
-        yield Judged(finding, refused, None if account in _UNNAMED else account)
+        slow = None if gone is None else gone.slow
+        if rule.table == "slow_consumers":
+            slow = Program(row["account"], row["who"], row["client"])
+        yield Judged(finding, refused, None if account in _UNNAMED else account, slow)
 
 
 #: What helps if a subscriber was gone.
