@@ -154,7 +154,8 @@ def made(everything: bool = False) -> dict[Path, str]:
         "",
         f"`tools/performance_page.py` generates this page from `benches/records/{name}`, "
         f"`{connector_name}`, `{rules_name}`, `{wire_name}` and `{audit_name}`; with `--all` it "
-        "prints every row, also of targets that were reached. `make bench-peers` makes a record; `benches/README.md` says how.",
+        "prints every row, also of targets that were reached. `make bench-peers` makes a record; "
+        "`benches/README.md` says how.",
     ]
     if max(peers["sizes"]) < 1_000_000:
         lines += ["", "This record is a sample: it has fewer than 1,000,000 subscriptions."]
