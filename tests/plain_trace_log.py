@@ -439,7 +439,9 @@ def _host(prefix: log.LinePrefix) -> str:
 
 
 def _told_by_jetstream(quoted: str) -> list[Row]:
-    """Return what an answer of JetStream says: who stored a message, what streams store."""
+    """Return what an answer of JetStream says: who stored a message, what streams store, and
+    which acknowledgements consumers ask for.
+    """
     text = unquote(quoted)
     stored = re.match(r'\{"stream":"([^"\\]+)"', text)
     if stored is not None:
@@ -452,6 +454,14 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
             for pattern in re.match(r'(?:"[^"]*",?)*', own)[0].split('"')[1::2] if name else ():
                 subject = re.sub(r"\\u00(..)", lambda code: chr(int(code[1], 16)), pattern)
                 found.append({"op": "STREAM", "queue": _shown(name[1]), "subject": _shown(subject)})
+    if text.startswith('{"type":"io.nats.jetstream.api.v1.consumer_'):
+        for one in text.split('"stream_name":')[1:]:
+            known = re.match(r'"([^"\\]*)","name":"([^"\\]*)".*?"ack_policy":"([^"\\]*)"', one)
+            if known is not None:
+                stream, name, policy = known.groups()
+                made_up = re.fullmatch(r"[0-9A-Za-z]{22}|(?=.*[0-9A-Z])[0-9A-Za-z]{8}", name)
+                found.append({"op": "CONSUMER", "subject": policy,
+                              "queue": _shown(f"{stream}.{'*' if made_up else name}")})  # fmt: skip
     return found
 
 

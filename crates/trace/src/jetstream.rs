@@ -1,5 +1,5 @@
-//! `JetStream` in a log: the consumer of a delivery, the subjects of a stream, and the stream that
-//! stored a message.
+//! `JetStream` in a log: the consumer of a delivery, the subjects of a stream, the ack policy of a
+//! consumer, and the stream that stored a message.
 
 use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ const READ: usize = 65_536;
 /// The bytes of a message that only says that no client subscribes its subject.
 const NO_RESPONDERS: i64 = 16;
 const STORED: &[u8] = br#"["{\"stream\":\""#;
-const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_"#;
+const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1."#;
 
 /// The content of the payload of a message that the server sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,9 +21,12 @@ enum Answer {
     Stored(Vec<u8>),
     /// The names of streams, each with a pattern of subjects that it stores.
     Streams(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Consumers, as `ORDERS.shipper`, each with its ack policy.
+    Consumers(Vec<(Vec<u8>, Vec<u8>)>),
 }
 
-/// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams.
+/// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams,
+/// the ack policies of consumers.
 pub fn answered(
     position: u64,
     prefix: &Prefix,
@@ -43,22 +46,29 @@ pub fn answered(
             queue: &queue,
             ..base
         }),
-        Some(Answer::Streams(found)) => {
-            for (queue, subject) in &found {
-                sink.add(&Event {
-                    op: b"STREAM",
-                    subject,
-                    queue,
-                    ..base
-                });
-            }
-        }
+        Some(Answer::Streams(found)) => told(b"STREAM", &found, base, sink),
+        Some(Answer::Consumers(found)) => told(b"CONSUMER", &found, base, sink),
         None => {}
+    }
+}
+
+/// Add a row for each name and what is told of it.
+fn told(op: &[u8], found: &[(Vec<u8>, Vec<u8>)], base: Event<'_>, sink: &mut impl Sink) {
+    for (queue, subject) in found {
+        sink.add(&Event {
+            op,
+            subject,
+            queue,
+            ..base
+        });
     }
 }
 
 /// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery;
 /// `_R_` of a request that another account imports.
+///
+/// A message that is delivered again has the first digit of its number of deliveries behind it, as
+/// `ORDERS.shipper.3`, so there are at most ten texts for a consumer.
 #[must_use]
 pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
     if reply.starts_with(b"_R_.") {
@@ -66,12 +76,14 @@ pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
     }
     let rest = reply.strip_prefix(b"$JS.ACK.")?;
     let dots: SmallVec<[usize; 12]> = memchr_iter(b'.', rest).collect();
-    match dots.len() {
-        5 | 6 => rest.get(..dots[1]),
+    let (start, end, next) = match dots.len() {
+        5 | 6 => (0, dots[1], dots[2]),
         // The domain and a hash of the account come before the stream.
-        8.. => rest.get(dots[1] + 1..dots[3]),
-        _ => None,
-    }
+        8.. => (dots[1] + 1, dots[3], dots[4]),
+        _ => return None,
+    };
+    let once = rest.get(end + 1..next)? == b"1";
+    rest.get(start..if once { end } else { (end + 2).min(next) })
 }
 
 /// Whether a message says nothing but that no client subscribes its subject.
@@ -92,9 +104,24 @@ fn answer(body: &[u8]) -> Option<Answer> {
     if !body.starts_with(TOLD) {
         return None;
     }
+    let about_consumers = match body.get(TOLD.len()..)? {
+        kind if kind.starts_with(b"stream_") => false,
+        kind if kind.starts_with(b"consumer_") => true,
+        _ => return None,
+    };
     let text = unquote(&body[2..body.len().min(READ)]);
     let mut found = Vec::new();
     let mut rest: &[u8] = &text;
+    if about_consumers {
+        while let Some(at) = memmem::find(rest, br#""stream_name":"#) {
+            rest = &rest[at + 14..];
+            let end = memmem::find(rest, br#""stream_name":"#).unwrap_or(rest.len());
+            let (one, after) = rest.split_at(end);
+            found.extend(policy_of(one));
+            rest = after;
+        }
+        return (!found.is_empty()).then_some(Answer::Consumers(found));
+    }
     while let Some(at) = memmem::find(rest, br#""config":{"name":"#) {
         rest = &rest[at + 17..];
         let end = memmem::find(rest, br#""config":{"#).unwrap_or(rest.len());
@@ -116,6 +143,25 @@ fn streams_in(config: &[u8], found: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Option<()> 
         rest = after.strip_prefix(b",").unwrap_or(after);
     }
     Some(())
+}
+
+/// Return stream and consumer, and the ack policy, of a consumer that begins with the stream's name.
+///
+/// A name that a client or the server makes up is `*`: there may be one for each connection.
+fn policy_of(one: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (mut stream, rest) = string(one)?;
+    let (name, rest) = string(rest.strip_prefix(br#","name":"#)?)?;
+    let at = memmem::find(rest, br#""ack_policy":"#)?;
+    let (policy, _) = string(&rest[at + 13..])?;
+    stream.push(b'.');
+    stream.extend_from_slice(if is_made_up(&name) { b"*" } else { &name });
+    Some((stream, policy))
+}
+
+/// Whether a consumer has a name that looks made up: a NUID, or a hash of 8 characters.
+fn is_made_up(name: &[u8]) -> bool {
+    name.iter().all(u8::is_ascii_alphanumeric)
+        && (name.len() == 22 || name.len() == 8 && !name.iter().all(u8::is_ascii_lowercase))
 }
 
 /// Read a JSON string of a name or a pattern: of escapes, only those that the server writes.
@@ -153,6 +199,16 @@ mod tests {
         for reply in [&b"$JS.ACK.ORDERS"[..], b"$JS.ACK.a.b.c.d", b"_INBOX.a", b""] {
             assert_eq!(consumer_of(reply), None);
         }
+        for (reply, text) in [
+            ("$JS.ACK.ORDERS.shipper.2.61.1.17.0", "ORDERS.shipper.2"),
+            (
+                "$JS.ACK.hub.ACC.ORDERS.shipper.17.6.1.1.0",
+                "ORDERS.shipper.1",
+            ),
+            ("$JS.ACK.ORDERS.shipper..61.1.17.0", "ORDERS.shipper."),
+        ] {
+            assert_eq!(consumer_of(reply.as_bytes()), Some(text.as_bytes()));
+        }
     }
 
     #[test]
@@ -162,6 +218,13 @@ mod tests {
         let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.stream_create_response\",\"config\":{\"name\":\"A\",\"subjects\":[\"$KV.c.\\u003e\",\"b.*\"],\"retention\":\"limits\""]"#;
         let pairs = [("A", "$KV.c.>"), ("A", "b.*")].map(|(name, text)| (name.into(), text.into()));
         assert_eq!(answer(body), Some(Answer::Streams(pairs.to_vec())));
+        for end in 0..body.len() {
+            answer(&body[..end]);
+        }
+        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_list_response\",\"consumers\":[{\"stream_name\":\"A\",\"name\":\"b\",\"config\":{\"ack_policy\":\"none\"}},{\"stream_name\":\"A\",\"name\":\"rzj7wEWp\",\"config\":{\"ack_policy\":\"all\"}}]"#;
+        let pairs =
+            [("A.b", "none"), ("A.*", "all")].map(|(name, text)| (name.into(), text.into()));
+        assert_eq!(answer(body), Some(Answer::Consumers(pairs.to_vec())));
         for end in 0..body.len() {
             answer(&body[..end]);
         }

@@ -162,14 +162,15 @@ def usage(
     users_of_files, unknown = _users_of_files(files, selection)
     accounts = frozenset(each.account for each in users_of_files if each.account)
     wanted = Wanted(accounts, claimed_identities)
-    found, cut = _evidence(LogAudit(logs, code, wanted), runs, wanted, users_of_files, share)
+    log = LogAudit(logs, code, wanted, often=share is not None)
+    found, cut = _evidence(log, runs, wanted, users_of_files, share)
     users, period = _traffic(users_of_files, found), told(found)
     _check_known(users, found, ", ".join((*logs, *runs)), selection)
     try:
         answers = [_usage(each, traffic) for each, traffic in users]
     except SubtrieError as error:
         raise bad_file(error) from None
-    tried = _tried_out(answers, against, logs if cut else (), cut)
+    tried = _tried_out(answers, against, log, cut)
     rows = [*unknown, *(row for each in answers for row in _rows(each))]
     rows += [
         _missed_row(each, missed)
@@ -230,13 +231,14 @@ def _evidence(
 
 
 def _tried_out(
-    answers: list[Usage], against: tuple[str, ...], held: tuple[str, ...], cut: datetime | None
+    answers: list[Usage], against: tuple[str, ...], held: LogAudit, cut: datetime | None
 ) -> _TriedOut:
     """Return the refusals by the proposals in other logs, and in the time that is held out."""
     missed: list[list[Missed]] = [[] for _ in answers]
-    tries: list[tuple[LogAudit, datetime | None]] = [(LogAudit(against), None)] if against else []
-    tries += [(LogAudit(held), cut)] if cut is not None else []
     namesakes = _namesakes(each.of for each in answers)
+    others = LogAudit(against, often=bool(namesakes))
+    tries: list[tuple[LogAudit, datetime | None]] = [(others, None)] if against else []
+    tries += [(held, cut)] if cut is not None else []
     left = list(range(len(answers)))
     while left and tries:  # an audit takes one user of each name
         together = {answers[at].of.name: at for at in reversed(left)}
@@ -250,9 +252,11 @@ def _tried_out(
         for log, since in tries:
             for each in log.refused_by(rules, accounts, since):
                 missed[together[each.user]].append(each)
+    for log, _ in tries:
+        log.close()
     where = [*against]
     if cut is not None:
-        where.append(f"{', '.join(held)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
+        where.append(f"{', '.join(held.logs)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
     return _TriedOut(", ".join(where), missed)
 
 

@@ -46,6 +46,7 @@ _TITLES = {
     "history": "Receivers over time",
     "latency": "Latency of requests (µs)",
     "flows": "Flows",
+    "consumers": "Consumers of streams",
     "unparseable": "Unparseable lines",
     "runs": "This run",
 }
@@ -55,6 +56,7 @@ _LONG = ("servers", "subscriptions", "coverage", "fan_out", "hot_subjects", "run
 # others those about Microbus are empty, and the flows tell what the rest would.
 _WITHOUT_MICROBUS = (
     "flows",
+    "consumers",
     "latency",
     "refused",
     "slow_consumers",
@@ -74,15 +76,15 @@ _WIDE = frozenset({"bytes", "bytes_in", "bytes_out", "first", "last", "instances
 _CLOSE = 10
 #: Words for headings that are too long for a column.
 _SHORT = {
-    "account": "acct", "accepted": "taken", "address": "from", "outcome": "so", "remote": "to",
-    "caller": "to", "groups": "group", "claimed": "as", "client": "app",
+    "account": "acct", "accepted": "taken", "ack_policy": "acks", "acknowledged": "acked", "address": "from", "outcome": "so", "remote": "to",
+    "caller": "to", "consumer": "name", "groups": "group", "claimed": "as", "client": "app",
     "covered_by": "in", "decided": "by it",
     "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
     "errors": "bad", "finding": "what", "forwarded": "on", "home_plane": "home",
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
     "messages_in": "in", "messages_out": "out",
     "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
-    "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
+    "redelivered": "again", "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "requester": "from", "responder": "by",
     "server": "log", "service": "who", "source": "from", "sources": "from",
     "subject": "name", "subscriber": "to", "subscriber_client": "app 2",

@@ -15,6 +15,7 @@ from .permission_files import BadFile, bad_file
 
 if TYPE_CHECKING:
     from ..audit import Run
+    from ..audit._here import ReadOnce
 
 _AGAIN = "make it with: subtrie audit LOG --rules FILE --out RUN"
 Period = tuple[datetime, datetime]
@@ -123,15 +124,22 @@ class LogAudit:
         logs: the logs: files, folders or shell patterns, as ``subtrie audit`` takes them.
         code: folders of source code, whose calls count as evidence of what varies.
         wanted: whose traffic is read.
+        often: whether to keep what is read, so that the logs are read once.
 
     Attributes:
         logs: the logs.
     """
 
     def __init__(
-        self, logs: Sequence[str], code: Sequence[str] = (), wanted: Wanted = Wanted()
+        self,
+        logs: Sequence[str],
+        code: Sequence[str] = (),
+        wanted: Wanted = Wanted(),
+        *,
+        often: bool = False,
     ) -> None:
-        self.logs, self._folders, self._wanted = tuple(logs), code, wanted
+        self.logs, self._folders, self._wanted, self._often = tuple(logs), code, wanted, often
+        self._kept: ReadOnce | None = None
 
     def evidence(
         self, rules: Mapping[str, Permissions] | None, until: datetime | None = None
@@ -142,7 +150,12 @@ class LogAudit:
             rules: today's permissions by user; None if a user is of several accounts.
             until: only of before this time; None for all.
         """
-        return self._audited(rules, lambda run: _evidence(run, self._wanted), until=until)
+        wanted = self._wanted
+
+        def tell(result: Run) -> Evidence:
+            return _evidence(result, wanted)
+
+        return self._audited(rules, tell, wanted.claimed_identities, self._folders, until=until)
 
     def refused_by(
         self,
@@ -165,10 +178,18 @@ class LogAudit:
 
         return self._audited(rules, tell, since=since)
 
+    def close(self) -> None:
+        """Forget what was read."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
     def _audited(
         self,
         rules: Mapping[str, Permissions] | None,
         tell: Callable[[Run], _Made],
+        claimed_identities: bool = False,
+        folders: Sequence[str] = (),
         *,
         since: datetime | None = None,
         until: datetime | None = None,
@@ -176,14 +197,18 @@ class LogAudit:
         try:
             from ..audit import Questions, Selection, audit
             from ..audit._answers.questions import load_code
+            from ..audit._here import ReadOnce
             from ..audit._readers.log_files import log_files
 
             chosen = Selection(since=since, until=until) if since or until else None
-            code = load_code(self._folders) if self._folders else None
-            claimed = self._wanted.claimed_identities
-            questions = Questions(rules=rules, code=code, claimed_identities=claimed)
-            logs = tuple(log_files(self.logs))
-            with audit(logs, questions=questions, selection=chosen) as result:
+            code = load_code(folders) if folders else None
+            questions = Questions(rules=rules, code=code, claimed_identities=claimed_identities)
+            if self._often:
+                self._kept = self._kept or ReadOnce(tuple(log_files(self.logs)))
+                made = self._kept.audit(questions, chosen)
+            else:
+                made = audit(tuple(log_files(self.logs)), questions=questions, selection=chosen)
+            with made as result:
                 return tell(result)
         except ImportError as error:
             raise BadFile(f"--log needs {error.name}: {install_command('audit', 'cli')}") from None

@@ -18,9 +18,17 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ._answers.questions import Questions
 from ._answers.sums import Sums
-from ._partial.kinds import rows_in
+from ._partial.kinds import batches_of, rows_in, stream_bytes
 from ._partial.partial import TOGETHER, Partial, by_buckets
-from ._partial.parts import Part, Reading, partials_of_part, plan, read_part, size_of
+from ._partial.parts import (
+    Part,
+    Reading,
+    partials_of_part,
+    partials_of_table,
+    plan,
+    read_part,
+    size_of,
+)
 from ._partial.selection import SELECTED_BY, Chooser, Selection
 from ._readers.payload_heads import check_logs
 from ._run import Run, run_record
@@ -102,14 +110,31 @@ def audit(
         chooser=None if selection is None else Chooser(selection),
     )
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+
+    def read(held: HeldPartial) -> Callable[[], str] | None:
+        return _read(logs, split_bytes, reading, held, progress)
+
+    return _audited(read, reading, questions, options, out, memory, step)
+
+
+def _audited(
+    read: Callable[[HeldPartial], Callable[[], str] | None],
+    reading: Reading,
+    questions: Questions | None,
+    options: dict[str, Any],
+    out: str | os.PathLike[str] | None = None,
+    memory: int = MEMORY,
+    step: Callable[..., None] = lambda name, rows=0: None,
+) -> Run:
+    """Return the tables of what ``read`` adds to a partial; it returns what ``_read`` does."""
     folder, file = RunFolder(out), SpillFile()
     try:
         held = HeldPartial(memory, file)
         step("reading lines")
-        digest = _read(logs, split_bytes, reading, held, progress)
+        digest = read(held)
         with ThreadPoolExecutor(1) as aside:
             divided = aside.submit(held.divide)
-            whole = context_of(held.head, planes, questions, reading.window)
+            whole = context_of(held.head, options["planes"], questions, reading.window)
             divided.result()
         step("writing tables", whole.context.lines)
 
@@ -126,6 +151,81 @@ def audit(
     finally:
         file.close()
     return Run.of_folder(summary, folder)
+
+
+class ReadOnce:
+    """Logs that are read once, and audited as often as questions are asked.
+
+    Memory: that of an audit, and ``memory`` bytes of events; further ones are in a temporary file.
+    Both together have at most about a quarter of the bytes of the logs.
+
+    Args:
+        logs: The logs, as ``audit`` takes them.
+        memory: The bytes of events that are kept in memory.
+    """
+
+    def __init__(self, logs: Sequence[str], memory: int = MEMORY) -> None:
+        self._logs, self._file = logs, SpillFile()
+        self._held = HeldBytes(memory, self._file)
+        #: The pieces of each part, and whether the logs are of several servers; None before.
+        self._parts: list[list[Any]] | None = None
+        self._several = False
+
+    def audit(self, questions: Questions, selection: Selection | None = None) -> Run:
+        """Audit the logs; the counts after the first time are those of events, not of lines.
+
+        Raises:
+            OSError: A log cannot be read, or the disk is full.
+            ValueError: As ``audit``.
+        """
+        chooser = None if selection is None else Chooser(selection)
+        reading = Reading(answers=True, chooser=chooser)
+        options: dict[str, Any] = {"planes": [], "window": None, "redact": []}
+        return _audited(lambda held: self._read(reading, held), reading, questions, options)
+
+    def close(self) -> None:
+        """Remove the events."""
+        self._parts = None
+        self._file.close()
+
+    def _read(self, reading: Reading, held: HeldPartial) -> None:
+        if self._parts is not None:
+            reading = replace(reading, follow=self._several)
+            for partial in in_threads(self._parts, lambda part: self._again(part, reading)):
+                held.add(partial)
+            return
+        inputs, parts = plan(self._logs), []
+        self._several = inputs.logs > 1
+        reading = replace(reading, follow=self._several)
+
+        def of_part(part: Part) -> Iterator[tuple[list[Partial], list[bytes]]]:
+            import pyarrow as pa
+
+            kept: list[bytes] = []
+
+            def keep(batch: pa.RecordBatch) -> None:
+                kept.append(stream_bytes(pa.Table.from_batches([batch])))
+
+            yield list(partials_of_part(part, reading, keep=keep)), kept
+
+        for partials, kept in in_threads(inputs.parts, of_part):
+            for partial in partials:
+                held.add(partial)
+            parts.append([self._held.keep(data) for data in kept])
+        self._parts = parts
+
+    def _again(self, part: list[Any], reading: Reading) -> Iterator[Partial]:
+        """Yield the partials of a part that is kept."""
+
+        def events() -> Iterator[pa.RecordBatch]:
+            for piece in part:
+                with batches_of(self._held.read(piece)) as batches:
+                    yield from batches
+
+        chooser = reading.chooser
+        yield from partials_of_table(
+            events() if chooser is None else chooser.chosen(events()), reading
+        )
 
 
 def micros(window: int | None) -> int | None:
@@ -394,11 +494,36 @@ class HeldPartial:
             yield self._held
 
 
+class HeldBytes:
+    """Bytes: up to a bound in memory, the rest in a file.
+
+    Args:
+        memory: The bound.
+        file: Where the rest goes.
+    """
+
+    def __init__(self, memory: int, file: SpillFile) -> None:
+        self._memory, self._file, self._size = memory, file, 0
+
+    def keep(self, data: Any) -> Any:
+        """Return what ``read`` takes.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        self._size += len(memoryview(data))
+        return data if self._size <= self._memory else self._file.write(data)
+
+    def read(self, piece: Any) -> Any:
+        """Return bytes that are kept."""
+        return self._file.read(piece) if isinstance(piece, _Place) else piece
+
+
 class HeldRows:
     """Pieces of tables, sorted when all are there: up to a bound in memory, the rest in a file."""
 
     def __init__(self, memory: int, file: SpillFile) -> None:
-        self._memory, self._file, self._size = memory, file, 0
+        self._held = HeldBytes(memory, file)
         self._pieces: list[tuple[str, str, Any]] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -408,10 +533,7 @@ class HeldRows:
             OSError: The disk is full.
         """
         for table, key, data in zip(*batch.columns, strict=True):
-            piece: Any = data.as_buffer()
-            self._size += piece.size
-            if self._size > self._memory:
-                piece = self._file.write(piece)
+            piece = self._held.keep(data.as_buffer())
             self._pieces.append((table.as_py(), key.as_py(), piece))
 
     def sorted(self) -> Iterator[pa.RecordBatch]:
@@ -420,5 +542,5 @@ class HeldRows:
 
         schema = arrow_schema(TABLE_ROWS)
         for table, key, piece in sorted(self._pieces, key=itemgetter(0, 1)):
-            data = self._file.read(piece) if isinstance(piece, _Place) else piece.to_pybytes()
+            data = bytes(self._held.read(piece))
             yield pa.record_batch([[table], [key], [data]], schema=schema)

@@ -30,8 +30,9 @@ TABLES_VERSION = 5
 #: broker proved; ``token``, which names no user; ``claimed``, the name that the client gave itself.
 #: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A
 #: row STREAM has a pattern whose messages the stream in ``queue`` stores, and a row STORED is the
-#: answer of a stream that it stored a message: both are read of the payloads of JetStream's
-#: answers. A row CLAIM says that CONNECT names another user than the proven one: the one in
+#: answer of a stream that it stored a message; a row CONSUMER has the ack policy (``subject``) of
+#: the stream and consumer in ``queue``: these are read of the payloads of JetStream's answers. A
+#: row CLAIM says that CONNECT names another user than the proven one: the one in
 #: ``subject``.
 #: A row LOGIN is the first line of a connection whose user the broker accepted, DENIED a login that
 #: it refused for the reason in ``queue``; ``subject`` is the address. LINK is a connection to the
@@ -228,6 +229,13 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("account", "string"), ("user", "string"), ("client", "string")),
         *(("subscriber_user", "string"), ("subscriber_client", "string")),
     ),
+    "consumers": (
+        *(("stream", "string"), ("consumer", "string"), ("who", "string")),
+        *(("ack_policy", "string"), ("delivered", "bigint"), ("redelivered", "bigint")),
+        ("acknowledged", "bigint"),
+        *_SPAN,
+        *(("account", "string"), ("user", "string"), ("client", "string")),
+    ),
     "unparseable": (
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),
         *(("reason", "string"), ("text", "string")),
@@ -278,6 +286,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
         *("publisher", "pattern", "subscriber", "queue", "account"),
         *("user", "client", "subscriber_user", "subscriber_client"),
     ),
+    "consumers": ("stream", "consumer", "who", "account", "user", "client"),
     "unparseable": ("server", "file", "offset", "reason"),
     "runs": ("run",),
 }
@@ -285,7 +294,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
 #: The tables that answer questions about the traffic; those that were not asked for are empty.
 ANSWERS = (
     *("permission_usage", "violations", "proposal", "too_thin", "gap"),
-    *("at", "history", "latency", "flows"),
+    *("at", "history", "latency", "flows", "consumers"),
 )
 
 #: The names of the columns of each table.

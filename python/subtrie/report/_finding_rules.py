@@ -274,17 +274,25 @@ RULES = (
     ),
 )
 
-#: The rule about consumers of streams; its level and what is wanted need all flows.
+
+def _unacknowledged_title(row: Row) -> str:
+    told = (
+        f"{row['who']} acknowledges nothing that stream {row['stream']}, consumer "
+        f"{row['consumer']}, delivers"
+    )
+    if row["redelivered"]:
+        return f"{told}; {row['redelivered']:,} came again"
+    return told if row["ack_policy"] else f"{told}; its ack policy is not known"
+
+
+#: The rule about consumers of streams; what is wanted needs all rows.
 UNACKNOWLEDGED = FindingRule(
-    "flows",
-    ("publisher", "queue", "subscriber"),
+    "consumers",
+    ("stream", "consumer", "who"),
     "delivered",
-    "pattern",
-    _always("note"),
-    lambda row: (
-        f"{row['subscriber']} acknowledges nothing that {row['publisher']}, {row['queue']}, "
-        "delivers"
-    ),
+    "consumer",
+    lambda row: "warning" if row["redelivered"] else "note",
+    _unacknowledged_title,
     "A stream sends a message again until it is acknowledged, or max_deliver is reached.",
     _always(
         "Acknowledge each message after the work, or create the consumer with the ack policy none."

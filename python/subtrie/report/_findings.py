@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from ..audit._results.row_lines import key_text
+from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
 from ..audit._tables.accounts import may_be_equal
 from ._causes import Judged, Program, Subscribers, by_identity, with_slow_consumers
@@ -28,8 +29,6 @@ _TITLE = 160
 #: The subscribed patterns that a subject without a subscriber is compared with, and the spoofed
 #: subjects that violations are compared with.
 _COMPARED = 2_000
-#: What precedes the name of a consumer in the column ``queue`` of flows.
-_CONSUMER = "consumer "
 #: The account of a system without accounts, as the server prints it for some connections.
 _UNNAMED = (None, "$G")
 #: The columns that name whom a row is about; the first that a table has.
@@ -48,8 +47,8 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     """
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
     shown = logs or ("LOG",)
-    rules = _without_flows() if has_calls else [*_with_nearest(result), _unacknowledged(result)]
-    rules = [_without_spoofed(each, result) for each in rules]
+    rules = _without_flows() if has_calls else _with_nearest(result)
+    rules = [*(_without_spoofed(each, result) for each in rules), _unacknowledged(result)]
     subscribers = Subscribers(result)
     judged = (
         each
@@ -83,44 +82,14 @@ def _with_nearest(result: Run) -> list[FindingRule]:
 
 
 def _unacknowledged(result: Run) -> FindingRule:
-    """Return the rule about consumers that acknowledge nothing of what a stream delivers."""
-    stored: dict[tuple[Any, ...], int] = {}
-    delivered: dict[tuple[Any, ...], int] = {}
-    acknowledged = set()
-    for row in rows_of(result, "flows"):
-        account, pattern, queue = row["account"], row["pattern"], row["queue"] or ""
-        if pattern.startswith("$JS.ACK."):
-            acknowledged.add((account, row["subscriber"], queue))
-        elif queue.startswith(_CONSUMER):
-            key = account, row["publisher"], queue, pattern
-            delivered[key] = delivered.get(key, 0) + row["delivered"]
-        elif str(row["subscriber"]).startswith("stream "):
-            place = account, row["subscriber"], pattern
-            stored[place] = stored.get(place, 0) + row["published"]
-    # More than was stored: sent again. What was stored before the log is not counted.
-    again = {
-        (account, stream, queue)
-        for (account, stream, queue, pattern), count in delivered.items()
-        if count > stored.get((account, stream, pattern), count)
-    }
+    """Return the rule about programs that acknowledge nothing of what a consumer delivers."""
+    keys = TABLE_KEYS[UNACKNOWLEDGED.table]
 
-    def consumer(row: Row) -> tuple[Any, ...]:
-        return row["account"], row["publisher"], row["queue"]
+    def key(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in keys)
 
-    return replace(
-        UNACKNOWLEDGED,
-        level=lambda row: "warning" if consumer(row) in again else "note",
-        # Ephemeral consumers, whose names are folded, are also those that need not acknowledge.
-        wanted=lambda row: (
-            bool(row["delivered"])
-            and (row["queue"] or "").startswith(_CONSUMER)
-            and row["queue"] != f"{_CONSUMER}*"
-            and not row["pattern"].startswith("$JS.ACK.")
-            and not acknowledged.intersection(
-                (consumer(row), (*consumer(row)[:2], f"{_CONSUMER}*"))
-            )
-        ),
-    )
+    silent = {key(row) for row in silent_consumers(rows_of(result, UNACKNOWLEDGED.table))}
+    return replace(UNACKNOWLEDGED, wanted=lambda row: key(row) in silent)
 
 
 def _without_spoofed(rule: FindingRule, result: Run) -> FindingRule:
@@ -223,7 +192,7 @@ class _Group:
     def __init__(self) -> None:
         self.count = self.rows = 0
         self.largest: Row = {}
-        self.sums = {"accepted": 0, "received": 0}
+        self.sums = {"accepted": 0, "received": 0, "redelivered": 0}
         self.first: Any = None
         self.last: Any = None
         self._size = -1

@@ -44,6 +44,10 @@ _TEXTS = {
     "malformed": ("Malformed subjects", "Subjects on a plane that are not canonical addresses."),
     "cross_plane": ("Other planes", "What an identity published outside its own plane."),
     "latency": ("Latency", "The time from a request to its reply, at nearest rank."),
+    "consumers": (
+        "Consumers of streams",
+        "Who receives from which consumer, what came again, and what was acknowledged.",
+    ),
     "coverage": (
         "Coverage",
         "The traffic of each subscription. Zeros are subscriptions without a message.",
@@ -70,7 +74,16 @@ _KINDS = {
         (
             *("published", "refused", "delivered", "undelivered", "forwarded", "count"),
             *("instances", "accepted", "received", "matched", "subscribers", "groups", "traffic"),
-            *("decided", "days", "sources", "unanswered", "errors", "offset"),
+            *(
+                "redelivered",
+                "acknowledged",
+                "decided",
+                "days",
+                "sources",
+                "unanswered",
+                "errors",
+                "offset",
+            ),
         ),
         "count",
     ),

@@ -27,7 +27,7 @@ pub struct DeliveryKey {
     pub account: u32,
     pub sid: u32,
     pub queue: u32,
-    /// Stream and consumer of a message of `JetStream`, as `ORDERS.shipper`.
+    /// Stream and consumer of a message of `JetStream`, as `consumer_of` tells them.
     pub consumer: u32,
     pub subject: u32,
     pub subscription: Option<i64>,
@@ -40,6 +40,8 @@ pub struct Delivered {
     pub count: i64,
     /// The time of the first one that is more than the word that no client subscribes the subject.
     pub first: Option<i64>,
+    /// The time of the last one; only of those of a consumer.
+    pub last: Option<i64>,
 }
 
 impl Delivered {
@@ -50,6 +52,7 @@ impl Delivered {
             (Some(one), Some(another)) => Some(one.min(another)),
             (one, another) => one.or(another),
         };
+        self.last = self.last.max(other.last);
     }
 }
 

@@ -201,6 +201,7 @@ impl TrafficSums {
             let sid = last[3].number(&mut self.names, events.sid.get(row))?;
             let queue = last[4].number(&mut self.names, events.queue.get(row))?;
             let consumer = events.reply.get(row).and_then(consumer_of);
+            let ended = consumer.and(events.time.get(row)).filter(|_| self.days);
             let consumer = last[8].number(&mut self.names, consumer)?;
             let account = last[9].number(&mut self.names, events.account.get(row))?;
             let subscription = events.subscription.get(row);
@@ -217,7 +218,12 @@ impl TrafficSums {
             };
             let answers = self.days && !lacks_responders(op, events.size.get(row));
             let first = events.time.get(row).filter(|_| answers);
-            self.deliver(bucket, key, Delivered { count: 1, first });
+            let one = Delivered {
+                count: 1,
+                first,
+                last: ended,
+            };
+            self.deliver(bucket, key, one);
             return Ok(0);
         }
         let sender = Sender {
@@ -318,8 +324,8 @@ impl TrafficSums {
                 "server", "conn", "account", "sid", "queue", "consumer", "subject",
             ],
         )?;
-        let [window, subscription, count, first] =
-            numbers(&input, ["window", "subscription", "count", "first"])?;
+        let [window, subscription, count, first, ended] =
+            numbers(&input, ["window", "subscription", "count", "first", "last"])?;
         let mut last: [Last; 6] = Default::default();
         let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
@@ -341,6 +347,7 @@ impl TrafficSums {
             sum.add(Delivered {
                 count: count.get(row).unwrap_or(0),
                 first: first.get(row),
+                last: ended.get(row),
             });
         }
         Ok(())

@@ -189,6 +189,7 @@ impl TrafficSums {
         let mut names: [_; 6] = std::array::from_fn(|_| TextColumn::new(rows));
         let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
         let mut firsts = TimestampMicrosecondBuilder::with_capacity(rows);
+        let mut lasts = TimestampMicrosecondBuilder::with_capacity(rows);
         let mut subscriptions = Vec::with_capacity(rows);
         let mut counts = Vec::with_capacity(rows);
         for (key, sum) in buckets.iter().flat_map(|each| &each.deliveries.rows) {
@@ -201,6 +202,7 @@ impl TrafficSums {
             subscriptions.push(key.subscription);
             counts.push(sum.count);
             firsts.append_option(sum.first);
+            lasts.append_option(sum.last);
         }
         let mut columns = vec![times("window", windows)];
         let titles = ["server", "conn", "account", "sid", "queue", "consumer"];
@@ -212,6 +214,7 @@ impl TrafficSums {
         columns.push(known_column("subscription", Arc::new(known)));
         columns.push(Some(("count", Arc::new(Int64Array::from(counts)))));
         columns.push(times("first", firsts));
+        columns.push(times("last", lasts));
         table(columns, rows)
     }
 }

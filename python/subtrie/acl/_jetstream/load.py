@@ -254,7 +254,7 @@ def _consumer(row: dict[str, Any], path: Path) -> Consumer:
         config.get("deliver_group") or None,
         tuple(_patterns(filters, path)),
         durable=bool(config.get("durable_name")),
-        acknowledged=config.get("ack_policy") != "none",
+        ack_policy=str(config.get("ack_policy") or "explicit"),
     )
 
 

@@ -40,7 +40,7 @@ class Consumer:
         group: the queue group of its subscribers; None without one.
         filters: the patterns of what it delivers, all if empty.
         durable: True if it lasts without a client.
-        acknowledged: True if its messages are acknowledged.
+        ack_policy: the acknowledgements that it asks for: ``explicit``, ``all`` or ``none``.
     """
 
     name: str
@@ -48,7 +48,12 @@ class Consumer:
     group: str | None = None
     filters: tuple[str, ...] = ()
     durable: bool = False
-    acknowledged: bool = True
+    ack_policy: str = "explicit"
+
+    @property
+    def acknowledged(self) -> bool:
+        """True if its messages are acknowledged."""
+        return self.ack_policy != "none"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@
 | ``match`` | identity (where no rule matches), number of a rule, window, account | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day, window, account of a refused subscription | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last |
+| ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, first, last |
 | ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
 | ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account, user and client of the requester | microseconds, as ``latency_step``, with their number (None: no answer), errors |
 
@@ -84,6 +85,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "match": (_add, _add, _add, _union, greatest_known),
     "refusal": (_add, greatest_known),
     "flow": (_add, _add, _add, _add, least_known, greatest_known),
+    "consumer": (_add, _add, _add, least_known, greatest_known),
     "stored": (_add,),
     "latency": (_tally, _add),
 }
@@ -99,6 +101,7 @@ _PROGRAMS: tuple[tuple[tuple[str, ...], int, int, int, int], ...] = (
     (("flow", "stored"), 0, 4, 5, 6),
     (("flow", "stored"), 2, 4, 7, 8),
     (("latency",), 1, 4, 5, 6),
+    (("consumer",), 3, 4, 5, 6),
 )
 
 

@@ -339,6 +339,17 @@ class Answers:
             found.append({**row, "per_minute": per_minute(row)})
         return found
 
+    def consumers(self) -> Rows:
+        """Return the rows of the table."""
+        self.sums.bound_programs()
+        names = ("stream", "consumer", "ack_policy", "who", "account", "user", "client")
+        sums = ("delivered", "redelivered", "acknowledged")
+        return [
+            {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
+             "first": _time(first), "last": _time(last)}
+            for key, (*counts, first, last) in self.sums["consumer"].items()
+        ]  # fmt: skip
+
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
         self.sums.bound_programs()
@@ -363,6 +374,7 @@ class Answers:
             "history": history,
             "latency": self.latency(),
             "flows": self.flows(),
+            "consumers": self.consumers(),
         }
 
 

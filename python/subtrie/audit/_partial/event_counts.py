@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Rows beside that of an operation, or of a payload that is not counted.
+_REMARKS = ("CLAIM", "CONSUMER", "LOGIN", "STORED", "STREAM")
 _OF_THE_SERVER = ("CLOSED", "DENIED", "LINK", "SERVER", "SLOW", "START", "VIOLATION")
 _CLIENT = r"/(client|websocket|mqtt):"
 
@@ -24,8 +26,7 @@ def event_counts(events: pa.RecordBatch) -> dict[str, int]:
     op = events.column("op")
     damaged = number(pc.is_valid(events.column("reason")))
     server = number(pc.is_in(op, value_set=_set(*_OF_THE_SERVER)))
-    # Beside the row of an operation, or of a payload that is not counted.
-    remarks = number(pc.is_in(op, value_set=_set("CLAIM", "LOGIN", "STORED", "STREAM")))
+    remarks = number(pc.is_in(op, value_set=_set(*_REMARKS)))
     sent = pc.and_kleene(
         pc.is_in(op, value_set=_set("MSG", "HMSG")), pc.equal(events.column("direction"), "out")
     )

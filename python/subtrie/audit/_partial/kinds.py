@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 10
+VERSION = 11
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
 _PUBLISH = ("server", "window", "conn", "account", "identity", *_PROOF, "subject")
-#: ``consumer`` is that of JetStream which delivered, as ``ORDERS.shipper``.
+#: ``consumer`` is that of JetStream which delivered, as ``ORDERS.shipper``; of messages that came
+#: again with the first digit of how often, as ``ORDERS.shipper.2``.
 _DELIVERY = (
     *("server", "window", "conn", "account", "sid", "queue", "consumer", "subscription"),
     "subject",
@@ -64,7 +65,7 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     # messages of clients, and lines to clients: native sums
     "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES)),
-    "delivery": Kind((*_DELIVERY, "count", "first")),
+    "delivery": Kind((*_DELIVERY, *_SPAN)),
     # one message that no client received
     "undelivered": Kind(("server", "account", "subject", "position")),
     # one message sent to, and received from, another server
@@ -97,6 +98,8 @@ KINDS: dict[str, Kind] = {
     ),
     # a pattern whose messages a stream stores; ``queue`` is the stream
     "stream": Kind((*_STREAM, "last_position"), _STREAM, None),
+    # the ack policy (subject) of a consumer; ``queue`` is stream and consumer
+    "consumer": Kind(_STREAM, _STREAM, None),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
     "login": Kind((*_LOGIN, *_SPAN), _LOGIN),
     # one connection to another server (subject) that was made or closed (queue)

@@ -60,6 +60,7 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (64, "unparseable", {"position": "offset", "text": "_corrupt_record"}),
     (256, "request", {}),
     (_ABOUT_STREAM, "stream", {"last_position": "position"}),
+    (_ABOUT_STREAM, "consumer", {}),
     (_ABOUT_STREAM, "dropped", {}),
     (_ABOUT_STREAM, "stored", {}),
     (_ABOUT_SERVER, "login", _SPAN),
@@ -71,7 +72,7 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
 _OPERATIONS = {
     "slow": ("SLOW",), "claim": ("CLAIM",), "stream": ("STREAM",), "stored": ("STORED",),
     "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START", "SLOW"),
-    "dropped": ("PUB", "HPUB"),
+    "consumer": ("CONSUMER",), "dropped": ("PUB", "HPUB"),
 }  # fmt: skip
 
 
@@ -199,7 +200,10 @@ def read_part(
 
 
 def partials_of_part(
-    part: Part, reading: Reading, blocks: Callable[[], Blocks] | None = None
+    part: Part,
+    reading: Reading,
+    blocks: Callable[[], Blocks] | None = None,
+    keep: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[Partial]:
     """Yield the partials of a part of the inputs.
 
@@ -208,9 +212,12 @@ def partials_of_part(
         reading: How it is read.
         blocks: Returns the bytes of a range of a log, from its start on, at each call; by default
             those of its files.
+        keep: Is called with the events, batch by batch.
     """
     counts: dict[str, int] = {}
     events = read_part(part, EVENT_COLUMNS, counts, None if blocks is None else blocks())
+    if keep is not None:
+        events = _kept(events, keep)
     heads = _Heads(part, blocks) if reading.heads else None
     chooser, counted = reading.chooser, partials_of
     if chooser is not None:  # the counts are those of the events that are chosen
@@ -222,6 +229,14 @@ def partials_of_part(
     if heads is not None:
         found.add_list("head", heads.joined())
     yield found
+
+
+def _kept(
+    events: Iterable[pa.RecordBatch], keep: Callable[[pa.RecordBatch], None]
+) -> Iterator[pa.RecordBatch]:
+    for batch in events:
+        keep(batch)
+        yield batch
 
 
 #: What is kept of a publish until the head of its payload is read.
@@ -372,8 +387,9 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
             else:
                 table[name] = rows.column(renamed.get(name, name))
         listed = complete(kind, pa.table(table))
-        # A stream answers every message.
-        found.add_list(kind, add_up(listed, KINDS[kind].keys) if kind == "stored" else listed)
+        # A stream answers every message, and consumers are made again and again.
+        often = kind in ("stored", "consumer")
+        found.add_list(kind, add_up(listed, KINDS[kind].keys) if often else listed)
 
 
 def _crossed(batch: pa.RecordBatch, told: Any) -> pa.Table:

@@ -1,21 +1,27 @@
-"""Answers of JetStream in a capture: who stored a message, and which subjects streams store."""
+"""Answers of JetStream in a capture: who stored a message, subjects of streams, ack policies."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
-_STORED, _STREAM = b'{"stream":"', b'{"type":"io.nats.jetstream.api.v1.stream_'
+from ..._nats.jetstream_subjects import made_up_name
+
+_STORED, _API = b'{"stream":"', b'{"type":"io.nats.jetstream.api.v1.'
+_STREAM, _CONSUMER = _API + b"stream_", _API + b"consumer_"
 
 
 def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
-    """Yield ``op``, ``queue`` (the stream) and ``subject`` of the rows of a message to a client.
+    """Yield ``op``, ``queue`` and ``subject`` of the rows of a message to a client.
+
+    ``queue`` is the stream, or stream and consumer; ``subject`` what it stores, or its ack policy.
 
     Example:
         >>> list(rows_of_answer(b'{"stream":"ORDERS", "seq":1}'))
         [{'op': 'STORED', 'queue': 'ORDERS'}]
     """
-    if not payload.startswith((_STORED, _STREAM)):
+    if not payload.startswith((_STORED, _STREAM, _CONSUMER)):
         return
     try:
         told = json.loads(payload)
@@ -25,6 +31,9 @@ def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
         if isinstance(told["stream"], str) and told["stream"]:
             yield {"op": "STORED", "queue": told["stream"]}
         return
+    if payload.startswith(_CONSUMER):
+        yield from _policies(told)
+        return
     listed = told.get("streams")
     for each in [told, *(listed if isinstance(listed, list) else ())]:
         config = each.get("config") if isinstance(each, dict) else None
@@ -33,3 +42,16 @@ def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
         for subject in config.get("subjects") or ():
             if isinstance(subject, str):
                 yield {"op": "STREAM", "queue": config["name"], "subject": subject}
+
+
+def _policies(told: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield the rows of consumers; names that are made up are ``*``."""
+    listed = told.get("consumers")
+    for each in [told, *(listed if isinstance(listed, list) else ())]:
+        config = each.get("config") if isinstance(each, dict) else None
+        if not isinstance(config, dict):
+            continue
+        stream, name, policy = each.get("stream_name"), each.get("name"), config.get("ack_policy")
+        if isinstance(stream, str) and isinstance(name, str) and isinstance(policy, str):
+            name = "*" if made_up_name(name) else name
+            yield {"op": "CONSUMER", "queue": f"{stream}.{name}", "subject": policy}

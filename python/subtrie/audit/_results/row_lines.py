@@ -100,6 +100,8 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         return _of(row["who"], _is_slow(row["client"]))
     if table == "claimed_users":
         return _of(row["who"], lambda record: record.op == "CONNECT")
+    if table == "consumers":
+        return _of_consumer(row)
     if table in _OF_CONNECTIONS:
         return _OF_CONNECTIONS[table](row)
     for name in _SUBJECTS:
@@ -116,6 +118,13 @@ def _is_slow(client: str | None) -> _Wanted:
         return same and (record.message or "").startswith(SLOW_CONSUMER)
 
     return test
+
+
+def _of_consumer(row: dict[str, Any]) -> _Wanted:
+    """Return whether a line is a delivery of the consumer, or an acknowledgement."""
+    of = f"{row['stream']}.{row['consumer']}.>"
+    tests = [_subject_test(f"$JS.ACK.{before}{of}") for before in ("", "*.*.")]
+    return lambda record: any(test(each) for each in record.args[:3] for test in tests)
 
 
 def _of_login(row: dict[str, Any]) -> _Wanted:

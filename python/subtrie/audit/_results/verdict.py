@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .silent_consumers import silent_consumers
+
 if TYPE_CHECKING:
     from .._run import Run
 
@@ -47,6 +49,7 @@ def verdict(result: Run) -> str:
         (claimed, "accepted under another name than the client's own"),
         (refused, f"refused{attempts}"),
         (denied, "refused login" if denied == 1 else "refused logins"),
+        (_unacknowledged(result), "unacknowledged"),
         (slow, "slow consumer" if slow == 1 else "slow consumers"),
         *_about_servers(result),
         (unparseable, "unparseable"),
@@ -131,6 +134,12 @@ def _undelivered(result: Run) -> int:
         return count
     flows = _rows(result, "flows")
     return count + sum(int(row["undelivered"]) for row in flows if row["subscriber"] is None)
+
+
+def _unacknowledged(result: Run) -> int:
+    """Return the messages of consumers that acknowledge none, though they came again."""
+    silent = silent_consumers(_rows(result, "consumers"))
+    return sum(row["delivered"] for row in silent if row["redelivered"])
 
 
 def _rows(result: Run, table: str) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from .latency_sums import microbus_sums, request_sums
 from .leaf_nodes import LeafNodes
 from .messages_between_servers import Publisher
 from .streams import (
+    CONSUMER,
     IMPORTED,
     OTHER_ACCOUNTS,
     OTHER_SERVERS,
@@ -158,6 +159,10 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
                     continue  # their subscriptions are among the deliveries
                 owner = (subject, *other, None, None)
                 sums.add("flow", _flow(publisher, owner, account), sent.stored)
+                if (other.queue or "").startswith(CONSUMER) and subject.startswith("$JS.ACK."):
+                    program = publisher.who, publisher.user or None, publisher.client or None
+                    own = _consumer(bucket, other, program, account)
+                    sums.add("consumer", own, (0, 0, sent.published, None, None))
             to_leaf_nodes = leaf_nodes.of(key) if sent.forwarded else []
             share = sent.forwarded // len(to_leaf_nodes) if to_leaf_nodes else 0
             for node in to_leaf_nodes:
@@ -187,6 +192,16 @@ def _flow(
     pattern, subscriber, queue, *program = to
     own = (publisher.user or None, publisher.client or None)
     return (publisher.who, folded(pattern or ""), subscriber, queue, account, *own, *program)
+
+
+def _consumer(
+    bucket: Bucket, of: Receiver, program: Sequence[str | None], account: str | None
+) -> tuple[str | None, ...]:
+    """Return the key of a consumer and a program: its name, user and client."""
+    stream, name = of.subscriber.removeprefix("stream "), (of.queue or "").removeprefix(CONSUMER)
+    who, user, client = program
+    policy = bucket.receivers.policy(account, stream, name)
+    return stream, name, policy, who, account, user, client
 
 
 def _shares(
@@ -358,8 +373,9 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
     to = zip(*(each.to_pylist() for each in about), strict=True)
     found: _Deliveries = defaultdict(dict)
     seen: _Consumed = defaultdict(set)
-    columns = columns_of(deliveries.filter(pa.array(known)), "server", "at", "consumer", "count")
-    for key, (server, at, consumer, count) in zip(to, zip(*columns, strict=True), strict=True):
+    names = ("server", "at", "consumer", "count", "first", "last")
+    lines_of = zip(*columns_of(deliveries.filter(pa.array(known)), *names), strict=True)
+    for key, (server, at, consumer, count, *span) in zip(to, lines_of, strict=True):
         if consumer is None:
             lines = found[server, at]
             lines[key] = lines.get(key, 0) + count
@@ -368,11 +384,13 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
         if consumer == IMPORTED:
             flow = _flow(Publisher(OTHER_ACCOUNTS), key, account)
         else:
-            stream, _, name = consumer.partition(".")
+            stream, name, *again = consumer.split(".")
             seen[at].add(stream)
-            source, queue = of_stream(stream, name)
-            to_consumer = (of.subjects.texts[at].as_py(), key[1], queue, *key[3:])
-            flow = _flow(Publisher(source), to_consumer, account)
+            receiver = of_stream(stream, name)
+            to_consumer = (of.subjects.texts[at].as_py(), key[1], receiver.queue, *key[3:])
+            flow = _flow(Publisher(receiver.subscriber), to_consumer, account)
+            came = (count, count if again else 0, 0, *span)
+            sums.add("consumer", _consumer(bucket, receiver, (key[1], *key[3:]), account), came)
         sums.add("flow", flow, (count, count, 0, 0, None, None))
     return found, seen
 

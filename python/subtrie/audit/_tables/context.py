@@ -24,7 +24,13 @@ from .._partial.partial import Partial
 from .._schema import TABLES, arrow_schema
 from .accounts import only_account, told
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
-from .streams import KnownStreams, acknowledged, deleted_streams, stored_patterns
+from .streams import (
+    KnownStreams,
+    ack_policies,
+    acknowledged,
+    deleted_streams,
+    stored_patterns,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,8 +139,9 @@ def context_of(
     patterns = stored_patterns(head, questions.streams)
     stored = pattern_files([each.pattern for each in patterns])
     streams = KnownStreams(
-        patterns, tuple(name for name, _ in stored), acknowledged(head), deleted_streams(head)
-    )
+        patterns, tuple(name for name, _ in stored), acknowledged(head), deleted_streams(head),
+        ack_policies(head, questions.streams),
+    )  # fmt: skip
     asked = Asked(
         tuple(answers.rules), tuple(name for name, _ in ruled),
         tuple(answers.code), tuple(name for name, _ in called), streams,

@@ -18,6 +18,7 @@ from ..._nats.jetstream_subjects import (
     made_up_name,
 )
 from .._answers.folding import fold
+from .accounts import may_be_equal
 from .pattern_index import PatternIndex
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ NOT_IN_THE_LOG = "not in the log"
 _IMPORTED_REPLY = "_R_."
 #: The mark of a request from another account, in place of a consumer.
 IMPORTED = "_R_"
+#: What precedes the name of a consumer in the column ``queue``.
+CONSUMER = "consumer "
 #: The subjects whose folded texts are kept.
 _FOLDED = 65_536
 _OF_THE_SERVER = {"$SYS": SERVER, "$SRV": SERVICES, "$JSC": JETSTREAM}
@@ -67,12 +70,14 @@ class KnownStreams(NamedTuple):
         indexed: The names of the files of the index of these patterns.
         acknowledged: The streams that answered to a connection of a server.
         deleted: The position in the log of a server at which the stream of an account was deleted.
+        policies: The ack policies of each stream and consumer, with their accounts.
     """
 
     patterns: tuple[StoredPattern, ...] = ()
     indexed: tuple[str, ...] = ()
     acknowledged: Mapping[tuple[str, str], tuple[str, ...]] = {}
     deleted: Mapping[tuple[str, str | None, str], int] = {}
+    policies: Mapping[tuple[str, str], frozenset[tuple[str | None, str]]] = {}
 
 
 def stored_patterns(head: Partial, given: Streams | None) -> tuple[StoredPattern, ...]:
@@ -110,6 +115,23 @@ def deleted_streams(head: Partial) -> dict[tuple[str, str | None, str], int]:
     return {key: at for key, at in found.items() if told.get(key, -1) < at}
 
 
+def ack_policies(
+    head: Partial, given: Streams | None
+) -> dict[tuple[str, str], frozenset[tuple[str | None, str]]]:
+    """Return the ack policies of each stream and consumer, as the log tells them or as given."""
+    found: dict[tuple[str, str], set[tuple[str | None, str]]] = {}
+    table = head.table("consumer")
+    columns = (table[name].to_pylist() for name in ("queue", "account", "subject"))
+    for queue, *policy in zip(*columns, strict=True):
+        stream, _, name = queue.partition(".")
+        found.setdefault((stream, name), set()).add(tuple(policy))
+    for each in () if given is None else given.streams:
+        for consumer in each.consumers or ():
+            into = found.setdefault((each.name, _consumer_name(consumer.name)), set())
+            into |= {(owner, consumer.ack_policy) for owner in (each.account, each.key)}
+    return {key: frozenset(policies) for key, policies in found.items()}
+
+
 def of_stream(stream: str, consumer: str | None = None) -> Receiver:
     """Return the receiver of what a stream stores, or of what its consumer is told.
 
@@ -119,7 +141,11 @@ def of_stream(stream: str, consumer: str | None = None) -> Receiver:
     """
     if consumer is None:
         return Receiver(f"stream {stream}")
-    return Receiver(f"stream {stream}", f"consumer {'*' if made_up_name(consumer) else consumer}")
+    return Receiver(f"stream {stream}", f"{CONSUMER}{_consumer_name(consumer)}")
+
+
+def _consumer_name(name: str) -> str:
+    return "*" if made_up_name(name) else name
 
 
 @lru_cache(_FOLDED)
@@ -198,6 +224,12 @@ class Receivers:
         for row, number in zip(*self._index.matches(texts), strict=True):
             found[row] += self._of_pattern[patterns[number]]
         return found
+
+    def policy(self, account: str | None, stream: str, consumer: str) -> str | None:
+        """Return the ack policy of a consumer, of several all of them; None if none is known."""
+        of_accounts = self._known.policies.get((stream, consumer), ())
+        found = {policy for owner, policy in of_accounts if may_be_equal(owner, account)}
+        return " or ".join(sorted(found)) or None
 
     def deleted(
         self, server: str, account: str | None, stored: Sequence[StoredPattern]

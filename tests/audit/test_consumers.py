@@ -1,0 +1,234 @@
+"""Consumers that acknowledge nothing, in the log of a running server: each ack policy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
+
+from patience import until
+from servers import serving
+from subtrie.acl._jetstream.load import load_streams
+from subtrie.audit import Questions, Run, audit, verdict
+from subtrie.audit._readers.jetstream_answers import rows_of_answer
+from subtrie.audit._results.row_lines import row_lines
+from subtrie.audit._results.silent_consumers import silent_consumers
+from subtrie.report._findings import all_findings
+
+STORED = 12
+_CONFIG = """
+logtime_utc: true
+debug: true
+trace: true
+jetstream {{ store_dir: {store} }}
+authorization {{ users: [ {users} ] }}
+"""
+_USERS = ("web", "silent", "waits", "none", "all", "late", "ordered", "worker", "acker")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("consumers")
+    users = ", ".join(f"{{ user: {name}, password: {name} }}" for name in _USERS)
+    config = _CONFIG.format(store=json.dumps(str(folder / "store")), users=users)
+    with serving(folder, config) as url:
+        asyncio.run(_programs(url))
+    return folder / "server.log"
+
+
+async def _programs(url: str) -> None:
+    clients = {name: await nats.connect(url, user=name, password=name) for name in _USERS}
+    web = clients["web"].jetstream()
+    await web.add_stream(StreamConfig(name="ORDERS", subjects=["orders.*"]))
+    for number in range(STORED):
+        await web.publish(f"orders.{number}", b"{}")
+    await _pulls(clients["silent"], "silent", ack_wait=0.1, times=3)
+    await _pulls(clients["waits"], "waits", ack_wait=600)
+    await _late(clients["late"])
+    await _pushed(clients["none"], "none", AckPolicy.NONE)
+    await _pushed(clients["all"], "all", AckPolicy.ALL)
+    await _ordered(clients["ordered"])
+    await _for_another(clients["worker"], clients["acker"])
+    for client in clients.values():
+        await client.close()
+
+
+async def _pulls(client: Client, name: str, *, ack_wait: float, times: int = 1) -> list[Any]:
+    """Fetch all messages, and again when they are due."""
+    stream = client.jetstream()
+    config = ConsumerConfig(durable_name=name, ack_policy=AckPolicy.EXPLICIT, ack_wait=ack_wait)
+    await stream.add_consumer("ORDERS", config)
+    bound = await stream.pull_subscribe_bind(consumer=name, stream="ORDERS")
+    messages: list[Any] = []
+    while len(messages) < times * STORED:
+        messages += await bound.fetch(STORED, timeout=60)
+    return messages
+
+
+async def _late(client: Client) -> None:
+    """Acknowledge messages that came again meanwhile."""
+    for message in await _pulls(client, "late", ack_wait=0.1, times=2):
+        await message.ack()
+    await client.flush()
+
+
+async def _pushed(client: Client, name: str, policy: AckPolicy) -> None:
+    taken: list[Any] = []
+
+    async def take(message: Any) -> None:
+        taken.append(message)
+
+    config = ConsumerConfig(durable_name=name, ack_policy=policy, ack_wait=600)
+    await client.jetstream().subscribe("orders.*", config=config, cb=take, manual_ack=True)
+    await until(lambda: len(taken) == STORED)
+    if policy == AckPolicy.ALL:
+        await taken[-1].ack()
+    await client.flush()
+
+
+async def _ordered(client: Client) -> None:
+    taken: list[Any] = []
+
+    async def take(message: Any) -> None:
+        taken.append(message)
+
+    await client.jetstream().subscribe("orders.*", ordered_consumer=True, cb=take)
+    await until(lambda: len(taken) == STORED)
+
+
+async def _for_another(worker: Client, acker: Client) -> None:
+    """One program receives, and another one acknowledges."""
+    for message in await _pulls(worker, "shared", ack_wait=0.1, times=2):
+        await acker.publish(message.reply, b"+ACK")
+    await acker.flush()
+
+
+@pytest.fixture(scope="module")
+def run(log: Path) -> Any:
+    with audit([str(log)], questions=Questions()) as found:
+        yield found
+
+
+def told(run: Run) -> list[tuple[str, str]]:
+    return [(each.level, each.message) for each in all_findings(run) if each.rule == "consumers"]
+
+
+def rows(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
+    names = ("ack_policy", "delivered", "redelivered", "acknowledged")
+    return {
+        (row["consumer"], row["who"]): tuple(row[name] for name in names)
+        for row in run.rows("consumers")
+    }
+
+
+def test_each_consumer_has_its_policy_and_what_it_delivered(run):
+    found = rows(run)
+    delivered, again = found["silent", "silent"][1:3]
+    assert delivered - again == STORED
+    assert again >= 2 * STORED
+    assert found.pop(("silent", "silent"))[::3] == ("explicit", 0)
+    late, shared = found.pop(("late", "late")), found.pop(("shared", "worker"))
+    for policy, count, again, _ in (late, shared):
+        assert (policy, count - again) == ("explicit", STORED)
+    assert late[3] == late[1]
+    assert found == {
+        ("shared", "acker"): ("explicit", 0, 0, shared[1]),
+        ("waits", "waits"): ("explicit", STORED, 0, 0),
+        ("none", "none"): ("none", STORED, 0, 0),
+        ("all", "all"): ("all", STORED, 0, 1),
+        ("*", "ordered"): ("none", STORED, 0, 0),
+    }
+
+
+def test_a_message_that_came_again_is_a_warning_and_one_that_may_be_acknowledged_later_a_note(run):
+    again = rows(run)["silent", "silent"][2]
+    assert told(run) == [
+        ("warning", f"silent acknowledges nothing that stream ORDERS, consumer silent, delivers; "
+                    f"{again} came again"),
+        ("note", "waits acknowledges nothing that stream ORDERS, consumer waits, delivers"),
+    ]  # fmt: skip
+    assert verdict(run) == f"{STORED + again} unacknowledged"
+
+
+def test_the_finding_has_its_times_and_its_lines(run, log):
+    (found,) = [each for each in all_findings(run) if each.level == "warning"]
+    (row,) = [row for row in run.rows("consumers") if row["consumer"] == "silent"]
+    assert found.count == row["delivered"]
+    assert found.first is not None
+    assert found.last is not None
+    assert found.first[:19] == row["first"].isoformat()[:19]
+    assert found.first < found.last
+    lines = list(row_lines(run, "consumers", ["ORDERS", "silent", "silent"], [str(log)]))
+    assert sum("->> [MSG orders." in each.text for each in lines) == row["delivered"]
+
+
+def test_any_division_of_the_log_and_spark_have_the_same_rows(spark, run, log):
+    from subtrie.spark import audit as audit_on_spark
+
+    expected = list(run.rows("consumers"))
+    with audit([str(log)], questions=Questions(), split_bytes=10_000) as divided:
+        assert list(divided.rows("consumers")) == expected
+    with audit_on_spark(spark, [str(log)], questions=Questions()) as there:
+        assert list(there.rows("consumers")) == expected
+
+
+def test_without_the_answers_of_jetstream_a_second_delivery_tells_it(log, tmp_path):
+    """Consumers that were made before the log began: their ack policy is not known."""
+    path = tmp_path / "trace.log"
+    lines = log.read_text().splitlines(keepends=True)
+    path.write_text("".join(each for each in lines if "api.v1.consumer_" not in each))
+    with audit([str(path)], questions=Questions()) as run:
+        assert {row["ack_policy"] for row in run.rows("consumers")} == {None}
+        found = told(run)
+        assert [level for level, _ in found] == ["warning", "note", "note"]
+        assert "consumer silent" in found[0][1]
+        assert all(message.endswith("its ack policy is not known") for _, message in found[1:])
+    page = tmp_path / "jsz.json"
+    page.write_text(json.dumps({"server_id": "N", "streams": 1, "account_details": [
+        {"name": "$G", "stream_detail": [
+            {"name": "ORDERS", "state": {"consumer_count": 1},
+             "config": {"name": "ORDERS", "subjects": ["orders.*"]},
+             "consumer_detail": [{"name": "none", "config": {"durable_name": "none",
+                                                             "ack_policy": "none"}}]},
+        ]},
+    ]}))  # fmt: skip
+    with audit([str(path)], questions=Questions(streams=load_streams([page]))) as run:
+        assert rows(run)["none", "none"][0] == "none"
+        assert [level for level, _ in told(run)] == ["warning", "note"]
+
+
+def test_consumers_of_which_nothing_is_wrong():
+    """Made rows: a policy of several consumers with one folded name decides nothing."""
+
+    def row(consumer: str, policy: str | None, *counts: int, who: str = "a") -> dict[str, Any]:
+        names = ("delivered", "redelivered", "acknowledged")
+        return {"account": None, "stream": "S", "consumer": consumer, "ack_policy": policy,
+                "who": who, **dict(zip(names, counts, strict=True))}  # fmt: skip
+
+    silent = row("*", "explicit or none", 5, 1, 0, who="b")
+    half = row("c", "explicit", 5, 1, 0)
+    other = row("c", "explicit", 5, 0, 5, who="b")
+    unknown = [row("*", None, 5, 0, 0), row("*", "explicit or none", 5, 0, 0)]
+    assert list(silent_consumers([*unknown, silent, half, other])) == [silent, half]
+    assert list(silent_consumers([half, {**other, "acknowledged": 10}])) == []
+    assert list(silent_consumers([row("d", "none", 5, 1, 0), row("d", None, 0, 0, 3)])) == []
+
+
+def test_the_policy_of_a_consumer_in_a_capture():
+    kind = b'"type":"io.nats.jetstream.api.v1.consumer_list_response"'
+    consumers = b",".join(
+        b'{"stream_name":"A","name":"%s","config":{"ack_policy":"%s"}}' % each
+        for each in ((b"b", b"none"), (b"rzj7wEWp", b"all"))
+    )
+    found = list(rows_of_answer(b'{%s,"consumers":[%s]}' % (kind, consumers)))
+    assert found == [
+        {"op": "CONSUMER", "queue": "A.b", "subject": "none"},
+        {"op": "CONSUMER", "queue": "A.*", "subject": "all"},
+    ]
+    assert list(rows_of_answer(b'{%s,"consumers":[{"name":1}]}' % kind)) == []

@@ -1,0 +1,53 @@
+"""Logs that are read once and audited several times, as ``acl usage --hold-out`` does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subtrie.audit import TABLES, Questions, Run, Selection, audit
+from subtrie.audit._here import ReadOnce
+from synthetic_traffic import write_traffic
+
+
+@pytest.fixture(scope="module", params=[(1,), (2,), (3, 4)])
+def logs(request, tmp_path_factory) -> list[str]:
+    found = []
+    for seed in request.param:
+        folder = tmp_path_factory.mktemp("traffic")
+        write_traffic(folder, seed=seed, rows=3_000)
+        found.append(os.fspath(folder / "trace.log"))
+    return found
+
+
+def tables(run: Run) -> dict[str, list[dict[str, Any]]]:
+    with run:
+        return {name: list(run.rows(name)) for name in TABLES if name != "runs"}
+
+
+def test_each_audit_is_that_of_the_logs_read_again(logs, tmp_path):
+    whole = tables(audit(logs, questions=Questions()))
+    times = [row[name] for row in whole["flows"] for name in ("first", "last") if row[name]]
+    cut = max(times) - (max(times) - min(times)) * 0.3
+    before, after = Selection(until=cut), Selection(since=cut)
+    expected = [tables(audit(logs, questions=Questions(), selection=each))
+                for each in (before, after)]  # fmt: skip
+    assert expected[0]["flows"] != expected[1]["flows"]
+    moved = [tmp_path / f"{number}.log" for number in range(len(logs))]
+    for path, log in zip(moved, logs, strict=True):
+        path.write_bytes(Path(log).read_bytes())
+    once = ReadOnce(list(map(str, moved)), memory=100_000)  # the rest is in the file
+    first = tables(once.audit(Questions()))
+    for path in moved:
+        path.unlink()  # it is not read again
+    found = [tables(once.audit(Questions(), each)) for each in (before, after)]
+    once.close()
+    for each in (first, whole):
+        each.pop("unparseable")  # has the names of the files
+    for rows in (*found, *expected):
+        rows.pop("unparseable")
+    assert first == whole
+    assert found == expected
