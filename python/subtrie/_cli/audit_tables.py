@@ -76,7 +76,8 @@ _WIDE = frozenset({"bytes", "bytes_in", "bytes_out", "first", "last", "instances
 _CLOSE = 10
 #: Words for headings that are too long for a column.
 _SHORT = {
-    "account": "acct", "accepted": "taken", "ack_policy": "acks", "acknowledged": "acked", "address": "from", "outcome": "so", "remote": "to",
+    "account": "acct", "accepted": "taken", "ack_policy": "acks", "acknowledged": "acked",
+    "address": "from", "outcome": "so", "remote": "to",
     "caller": "to", "consumer": "name", "groups": "group", "claimed": "as", "client": "app",
     "covered_by": "in", "decided": "by it",
     "delivered": "got", "destination": "to", "differs_at": "token", "effect": "kind",
@@ -84,7 +85,8 @@ _SHORT = {
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
     "messages_in": "in", "messages_out": "out",
     "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
-    "redelivered": "again", "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
+    "redelivered": "again",
+    "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "requester": "from", "responder": "by",
     "server": "log", "service": "who", "source": "from", "sources": "from",
     "subject": "name", "subscriber": "to", "subscriber_client": "app 2",
