@@ -72,8 +72,6 @@ class Answers:
             })  # fmt: skip
         return found
 
-    # Bad input
-
     def check(self) -> None:
         """Refuse rules of no service of the traffic, and a time outside the log.
 
@@ -106,8 +104,6 @@ class Answers:
         times += [row[name] for row in self.subscriptions for name in ("start", "end")]
         known = [each for each in times if each is not None]
         return min(known, default=None), max(known, default=None)
-
-    # The tables
 
     def permission_usage(self) -> Rows:
         """Return the rows of the table; none without rules."""
@@ -342,13 +338,11 @@ class Answers:
     def consumers(self) -> Rows:
         """Return the rows of the table."""
         self.sums.bound_programs()
-        names = ("stream", "consumer", "ack_policy", "who", "account", "user", "client")
-        sums = ("delivered", "redelivered", "acknowledged")
-        return [
-            {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
-             "first": _time(first), "last": _time(last)}
-            for key, (*counts, first, last) in self.sums["consumer"].items()
-        ]  # fmt: skip
+        names = ("stream", "consumer", "ack_policy", "who", "account", "user", "client",
+                 "delivered", "redelivered", "acknowledged", "first", "last")  # fmt: skip
+        of = self.sums["consumer"].items()
+        found = ((*key, *counts, _time(a), _time(b)) for key, (*counts, a, b) in of)
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
