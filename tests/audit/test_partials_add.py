@@ -15,7 +15,7 @@ from jetstream_log import jetstream_log
 
 from subtrie.audit import Questions, Run, audit, load_code, load_rules, partials_of, table_of
 from subtrie.audit._growing import GrowingAudit
-from subtrie.audit._held import MAX_HEAD, HeldPartial, SpillFile
+from subtrie.audit._here import MAX_HEAD, HeldPartial, SpillFile
 from subtrie.audit._partial.kinds import VERSION
 from subtrie.audit._partial.partial import Partial
 from subtrie.audit._partial.parts import Reading, partials_of_part, plan

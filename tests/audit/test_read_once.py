@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from subtrie.audit import TABLES, Questions, Run, Selection, audit
-from subtrie.audit._here import ReadOnce
+from subtrie.audit._read_once import ReadOnce
 from synthetic_traffic import write_traffic
 
 

@@ -178,8 +178,7 @@ def usage(
         for missed in some
     ]
     missed = [each for some in tried.missed for each in some]
-    untried = [_untried_row(each) for each in answers if tried.where and each.programs]
-    rows += untried
+    rows += (untried := [_untried_row(each) for each in answers if tried.where and each.programs])
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:

@@ -15,7 +15,7 @@ from .permission_files import BadFile, bad_file
 
 if TYPE_CHECKING:
     from ..audit import Run
-    from ..audit._here import ReadOnce
+    from ..audit._read_once import ReadOnce
 
 _AGAIN = "make it with: subtrie audit LOG --rules FILE --out RUN"
 Period = tuple[datetime, datetime]
@@ -197,7 +197,7 @@ class LogAudit:
         try:
             from ..audit import Questions, Selection, audit
             from ..audit._answers.questions import load_code
-            from ..audit._here import ReadOnce
+            from ..audit._read_once import ReadOnce
             from ..audit._readers.log_files import log_files
 
             chosen = Selection(since=since, until=until) if since or until else None

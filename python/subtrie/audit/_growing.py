@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
-from ._held import HeldRows, SpillFile
-from ._here import asked, hidden_slots, in_threads, micros, write_run
+from ._here import HeldRows, SpillFile, asked, hidden_slots, in_threads, micros, write_run
 from ._partial.inboxes import bounded
 from ._partial.kinds import IN_HEAD, VERSION, rows_in
 from ._partial.partial import Partial, by_buckets

@@ -5,40 +5,34 @@ Beyond the bound, partials and rows are in a temporary file of this process.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import itemgetter
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ._answers.questions import Questions
 from ._answers.sums import Sums
-from ._held import HeldBytes, HeldPartial, HeldRows, SpillFile
-from ._partial.kinds import batches_of, stream_bytes
-from ._partial.partial import Partial
-from ._partial.parts import (
-    Part,
-    Reading,
-    partials_of_part,
-    partials_of_table,
-    plan,
-    read_part,
-    size_of,
-)
+from ._partial.kinds import rows_in
+from ._partial.partial import TOGETHER, Partial, by_buckets
+from ._partial.parts import Part, Reading, partials_of_part, plan, read_part, size_of
 from ._partial.selection import SELECTED_BY, Chooser, Selection
 from ._readers.payload_heads import check_logs
 from ._run import Run, run_record
 from ._runs.run_folder import RunFolder
 from ._runs.run_writer import committed, table_writer
-from ._schema import TABLES
+from ._schema import TABLES, arrow_schema
 from ._slot_redaction import Redaction
 from ._tables.answer_sums import answer_sums
 from ._tables.bucket import Bucket
 from ._tables.context import Whole, context_of
 from ._tables.pattern_index import BLOCK, PatternIndex, open_index
-from ._tables.traffic import TOTALS, rows_of, sorted_rows, subscription_rows
+from ._tables.traffic import TABLE_ROWS, TOTALS, rows_of, sorted_rows, subscription_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,10 +106,10 @@ def audit(
     def read(held: HeldPartial) -> Callable[[], str] | None:
         return _read(logs, split_bytes, reading, held, progress)
 
-    return _audited(read, reading, questions, options, out, memory, step)
+    return run_of(read, reading, questions, options, out, memory, step)
 
 
-def _audited(
+def run_of(
     read: Callable[[HeldPartial], Callable[[], str] | None],
     reading: Reading,
     questions: Questions | None,
@@ -149,81 +143,6 @@ def _audited(
     finally:
         file.close()
     return Run.of_folder(summary, folder)
-
-
-class ReadOnce:
-    """Logs that are read once, and audited as often as questions are asked.
-
-    Memory: that of an audit, and ``memory`` bytes of events; further ones are in a temporary file.
-    Both together have at most about a quarter of the bytes of the logs.
-
-    Args:
-        logs: The logs, as ``audit`` takes them.
-        memory: The bytes of events that are kept in memory.
-    """
-
-    def __init__(self, logs: Sequence[str], memory: int = MEMORY) -> None:
-        self._logs, self._file = logs, SpillFile()
-        self._held = HeldBytes(memory, self._file)
-        #: The pieces of each part, and whether the logs are of several servers; None before.
-        self._parts: list[list[Any]] | None = None
-        self._several = False
-
-    def audit(self, questions: Questions, selection: Selection | None = None) -> Run:
-        """Audit the logs; the counts after the first time are those of events, not of lines.
-
-        Raises:
-            OSError: A log cannot be read, or the disk is full.
-            ValueError: As ``audit``.
-        """
-        chooser = None if selection is None else Chooser(selection)
-        reading = Reading(answers=True, chooser=chooser)
-        options: dict[str, Any] = {"planes": [], "window": None, "redact": []}
-        return _audited(lambda held: self._read(reading, held), reading, questions, options)
-
-    def close(self) -> None:
-        """Remove the events."""
-        self._parts = None
-        self._file.close()
-
-    def _read(self, reading: Reading, held: HeldPartial) -> None:
-        if self._parts is not None:
-            reading = replace(reading, follow=self._several)
-            for partial in in_threads(self._parts, lambda part: self._again(part, reading)):
-                held.add(partial)
-            return
-        inputs, parts = plan(self._logs), []
-        self._several = inputs.logs > 1
-        reading = replace(reading, follow=self._several)
-
-        def of_part(part: Part) -> Iterator[tuple[list[Partial], list[bytes]]]:
-            import pyarrow as pa
-
-            kept: list[bytes] = []
-
-            def keep(batch: pa.RecordBatch) -> None:
-                kept.append(stream_bytes(pa.Table.from_batches([batch])))
-
-            yield list(partials_of_part(part, reading, keep=keep)), kept
-
-        for partials, kept in in_threads(inputs.parts, of_part):
-            for partial in partials:
-                held.add(partial)
-            parts.append([self._held.keep(data) for data in kept])
-        self._parts = parts
-
-    def _again(self, part: list[Any], reading: Reading) -> Iterator[Partial]:
-        """Yield the partials of a part that is kept."""
-
-        def events() -> Iterator[pa.RecordBatch]:
-            for piece in part:
-                with batches_of(self._held.read(piece)) as batches:
-                    yield from batches
-
-        chooser = reading.chooser
-        yield from partials_of_table(
-            events() if chooser is None else chooser.chosen(events()), reading
-        )
 
 
 def micros(window: int | None) -> int | None:
@@ -368,3 +287,155 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+#: The most rows of a head: subscriptions, connections and restarts, about 500 bytes each.
+MAX_HEAD = 5_000_000
+
+
+class Place(NamedTuple):
+    """The place of bytes in the file."""
+
+    start: int
+    length: int
+
+
+class SpillFile:
+    """Bytes in a temporary file, which ends with this process, however it ends."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    def write(self, data: Any) -> Place:
+        """Append bytes.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - `close` closes it
+            self._file.seek(self._end)
+            view = memoryview(data).cast("B")
+            place = Place(self._end, len(view))
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise OSError(
+                error.errno,
+                f"no space is left in {tempfile.gettempdir()} for what does not fit into memory: "
+                "set TMPDIR to a larger disk, give more --memory, or run on several machines "
+                "with --master or --remote",
+            ) from None
+        self._end += place.length
+        return place
+
+    def read(self, place: Place) -> bytes:
+        """Return bytes that were written."""
+        assert self._file is not None
+        self._file.seek(place.start)
+        return self._file.read(place.length)
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class HeldPartial:
+    """A partial that grows: up to a bound in memory, what is more by bucket in a file.
+
+    Args:
+        memory: The bound in bytes.
+        file: Where the rest goes.
+
+    Attributes:
+        head: What is needed whole.
+    """
+
+    def __init__(self, memory: int, file: SpillFile) -> None:
+        self.head = Partial()
+        self._memory, self._file, self._held = memory, file, Partial()
+        #: Kind, bucket, number of rows and place of what is in the file.
+        self._spilled: list[tuple[str, int, int, Place]] = []
+        #: The same, in memory: its rows in place of where they are.
+        self._pieces: list[tuple[str, int, int, Any]] = []
+
+    def add(self, partial: Partial) -> None:
+        """Add a partial.
+
+        Raises:
+            OSError: The disk is full.
+            ValueError: The head has more than ``MAX_HEAD`` rows.
+        """
+        self.head.add(partial.head())
+        if self.head.held > MAX_HEAD:
+            raise ValueError(
+                f"more than {MAX_HEAD:,} lines begin or end subscriptions and connections: audit "
+                "the logs of a shorter time"
+            )
+        self._held.add(partial)
+        if self._held.nbytes > self._memory:
+            self._spill()
+
+    def _spill(self) -> None:
+        rows = rows_in([self._held.to_rows()])
+        self._spilled += [(kind, bucket, count, self._file.write(data))
+                          for kind, bucket, count, data in rows]  # fmt: skip
+        self._held = Partial()
+
+    def divide(self) -> None:
+        """Divide what is held into buckets, if ``buckets`` takes more than one; add no more."""
+        if self._spilled:
+            self._spill()
+        elif self._held.summed + self._held.held > TOGETHER:
+            self._pieces = sorted(rows_in([self._held.to_rows()]), key=itemgetter(1))
+            self._held = Partial()
+
+    def buckets(self) -> Iterator[Partial]:
+        """Take the partials of some buckets at a time."""
+        self.divide()
+        if self._spilled:
+            spilled = sorted(self._spilled, key=itemgetter(1))
+            self._spilled = []
+            yield from by_buckets(
+                (kind, bucket, count, self._file.read(place))
+                for kind, bucket, count, place in spilled
+            )
+        elif self._pieces:
+            yield from by_buckets(self._pieces)
+        else:
+            yield self._held
+
+
+class HeldRows:
+    """Pieces of tables, sorted when all are there: up to a bound in memory, the rest in a file."""
+
+    def __init__(self, memory: int, file: SpillFile) -> None:
+        self._memory, self._file, self._size = memory, file, 0
+        self._pieces: list[tuple[str, str, Any]] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add pieces, as ``TABLE_ROWS``.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        for table, key, data in zip(*batch.columns, strict=True):
+            piece: Any = data.as_buffer()
+            self._size += piece.size
+            if self._size > self._memory:
+                piece = self._file.write(piece)
+            self._pieces.append((table.as_py(), key.as_py(), piece))
+
+    def sorted(self) -> Iterator[pa.RecordBatch]:
+        """Yield the pieces by table and key, as ``TABLE_ROWS``."""
+        import pyarrow as pa
+
+        schema = arrow_schema(TABLE_ROWS)
+        for table, key, piece in sorted(self._pieces, key=itemgetter(0, 1)):
+            data = self._file.read(piece) if isinstance(piece, Place) else piece.to_pybytes()
+            yield pa.record_batch([[table], [key], [data]], schema=schema)

@@ -45,6 +45,12 @@ pub struct Delivered {
 }
 
 impl Delivered {
+    /// One delivery, with the times that are kept of it.
+    pub fn one(first: Option<i64>, last: Option<i64>) -> Self {
+        let count = 1;
+        Self { count, first, last }
+    }
+
     /// Add other deliveries of the key.
     pub fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);

@@ -218,12 +218,7 @@ impl TrafficSums {
             };
             let answers = self.days && !lacks_responders(op, events.size.get(row));
             let first = events.time.get(row).filter(|_| answers);
-            let one = Delivered {
-                count: 1,
-                first,
-                last: ended,
-            };
-            self.deliver(bucket, key, one);
+            self.deliver(bucket, key, Delivered::one(first, ended));
             return Ok(0);
         }
         let sender = Sender {
@@ -344,11 +339,9 @@ impl TrafficSums {
                 window: window.get(row),
             };
             let (sum, _) = self.buckets[bucket].deliveries.value(key);
-            sum.add(Delivered {
-                count: count.get(row).unwrap_or(0),
-                first: first.get(row),
-                last: ended.get(row),
-            });
+            let (count, first) = (count.get(row).unwrap_or(0), first.get(row));
+            let last = ended.get(row);
+            sum.add(Delivered { count, first, last });
         }
         Ok(())
     }
