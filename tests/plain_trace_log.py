@@ -446,6 +446,17 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
     stored = re.match(r'\{"stream":"([^"\\]+)"', text)
     if stored is not None:
         return [{"op": "STORED", "queue": stored[1]}]
+    error = re.match(
+        r'\{(?:"type":"io\.nats\.jetstream\.api\.v1\.(\w+)_response",)?"error":\{[^}]*?'
+        r'"description":"([^"\\]*)"(?:\},"stream":"([^"\\]*)")?',
+        text[:1024],
+    )
+    if error is not None:
+        asked, why, stream = error.groups()
+        if not asked and stream is None:
+            return []
+        row = {"op": "ERROR", "queue": _shown(why.partition(": ")[0]), "sid": asked or "publish"}
+        return [row | {"subject": _shown(stream or "")}]
     found = []
     if text.startswith('{"type":"io.nats.jetstream.api.v1.stream_'):
         for config in text.split('"config":{"name":')[1:]:
@@ -456,11 +467,16 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
                 found.append({"op": "STREAM", "queue": _shown(name[1]), "subject": _shown(subject)})
     if text.startswith('{"type":"io.nats.jetstream.api.v1.consumer_'):
         for one in text.split('"stream_name":')[1:]:
-            known = re.match(r'"([^"\\]*)","name":"([^"\\]*)".*?"ack_policy":"([^"\\]*)"', one)
+            known = re.match(
+                r'"([^"\\]*)","name":"([^"\\]*)".*?"ack_policy":"([^"\\]*)"'
+                r'(?:.*?"deliver_subject":"([^"\\]*)")?',
+                one,
+            )
             if known is not None:
-                stream, name, policy = known.groups()
+                stream, name, policy, to = known.groups()
                 made_up = re.fullmatch(r"[0-9A-Za-z]{22}|(?=.*[0-9A-Z])[0-9A-Za-z]{8}", name)
                 found.append({"op": "CONSUMER", "subject": policy,
+                              "reply": _shown("" if made_up else to or ""),
                               "queue": _shown(f"{stream}.{'*' if made_up else name}")})  # fmt: skip
     return found
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_systems import ABSENT, DOWN, leaf
+from faulty_systems import ABSENT, BARRED, DOWN, FULL, jetstream, leaf
+from test_trace_reference import compare
 
 from subtrie._findings.finding import Finding
 from subtrie.audit import Questions, audit
+from subtrie.audit._readers.jetstream_answers import rows_of_answer
+from subtrie.audit._results.row_lines import key_text, row_lines
+from subtrie.audit._schema import TABLE_KEYS
 from subtrie.report._findings import all_findings
 
 
@@ -17,6 +21,24 @@ def above_a_note(logs: list[Path]) -> Iterator[Finding]:
     """Yield the findings that are warnings or errors, as they are printed."""
     with audit([str(each) for each in logs], questions=Questions()) as run:
         yield from (each for each in all_findings(run) if each.level != "note")
+
+
+@pytest.fixture(scope="module")
+def of_jetstream(tmp_path_factory: pytest.TempPathFactory) -> list[Finding]:
+    return list(above_a_note(jetstream(tmp_path_factory.mktemp("jetstream"))))
+
+
+def test_three_faults_of_jetstream_are_three_findings(of_jetstream):
+    """Two of them were not found; the messages that a full stream refused counted as received."""
+    assert [(each.rule, each.count) for each in of_jetstream] == [
+        ("jetstream_errors", FULL), ("refused", BARRED), ("consumers", 1),
+    ]  # fmt: skip
+    assert [each.message for each in of_jetstream] == [
+        "The stream LIMITED did not store what web published: maximum messages exceeded",
+        "The broker refused ship: publish",
+        "No client subscribes audits.orders, to which the consumer auditor of stream ORDERS "
+        "delivers",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +69,31 @@ def test_a_leaf_node_that_was_down_is_named(of_leaf):
     assert "no client received it: the leaf node edge (cmd.till) was down from " in (
         of_leaf[1].message
     )
+
+
+def test_errors_and_consumers_in_a_capture():
+    api = b'{"type":"io.nats.jetstream.api.v1.consumer_info_response",'
+    lines = {
+        b'{"error":{"code":400,"description":"wrong last sequence: 5"},"stream":"A","seq":0}': {
+            "op": "ERROR", "sid": "publish", "subject": "A", "queue": "wrong last sequence",
+        },
+        api + b'"error":{"code":404,"description":"consumer not found"}}': {
+            "op": "ERROR", "sid": "consumer_info", "queue": "consumer not found",
+        },
+        api + b'"stream_name":"A","name":"b",'
+        b'"config":{"ack_policy":"all","deliver_subject":"d"}}': {
+            "op": "CONSUMER", "queue": "A.b", "subject": "all", "reply": "d",
+        },
+    }  # fmt: skip
+    for payload, row in lines.items():
+        assert list(rows_of_answer(payload)) == [row]
+    assert list(rows_of_answer(b'{"error":{"code":400,"description":"of another program"}}')) == []
+
+
+def test_the_lines_of_an_error_of_a_stream(tmp_path):
+    [log] = jetstream(tmp_path / "system")
+    with audit([str(log)], questions=Questions()) as run:
+        compare(log.read_bytes())
+        [row] = [row for row in run.rows("jetstream_errors") if row["request"] == "publish"]
+        keys = [key_text(row[name]) for name in TABLE_KEYS["jetstream_errors"]]
+        assert len(list(row_lines(run, "jetstream_errors", keys, [str(log)]))) == FULL

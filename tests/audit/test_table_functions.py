@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_systems import leaf
+from faulty_systems import jetstream, leaf
 
 import subtrie.audit
 import subtrie.spark
@@ -18,7 +18,7 @@ from subtrie.spark import ANSWERS, TABLES, audit
 from synthetic_traffic import write_traffic
 
 #: The tables of rows that only logs have: those of connections and servers.
-OF_LOGS = ("logins", "links", "servers")
+OF_LOGS = ("jetstream_errors", "logins", "links", "servers")
 NAMES = [name for name in TABLES if name not in (*ANSWERS, *OF_LOGS, "runs")]
 
 
@@ -68,8 +68,9 @@ def test_a_table_function_returns_what_logs_tell_of_connections(logs, session, n
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], dict[str, list[str]]]:
-    """Return logs of a server and its leaf node, and what they tell without Spark."""
-    paths = leaf(tmp_path_factory.mktemp("leaf"))
+    """Return logs of a server, its leaf node and one with streams, and what they tell here."""
+    folder = tmp_path_factory.mktemp("logs")
+    paths = [*leaf(folder / "leaf"), *jetstream(folder / "jetstream")]
     with subtrie.audit.audit([str(path) for path in paths]) as run:
         return paths, {name: sorted(map(shown, run.rows(name))) for name in OF_LOGS}
 

@@ -1,5 +1,5 @@
 //! `JetStream` in a log: the consumer of a delivery, the subjects of a stream, the ack policy of a
-//! consumer, and the stream that stored a message.
+//! consumer and where it delivers, the stream that stored a message, and errors.
 
 use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
@@ -9,9 +9,14 @@ use super::text::unquote;
 
 /// The bytes of a payload that are read.
 const READ: usize = 65_536;
+/// Those of an error.
+const SHORT: usize = 1_024;
 /// The bytes of a message that only says that no client subscribes its subject.
 const NO_RESPONDERS: i64 = 16;
+const FAILED: &[u8] = br#"_response\",\"error\":{"#;
+const FAILED_AT: usize = 9;
 const STORED: &[u8] = br#"["{\"stream\":\""#;
+const REFUSED: &[u8] = br#"["{\"error\":{\"code\":"#;
 const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1."#;
 
 /// The content of the payload of a message that the server sent.
@@ -21,12 +26,14 @@ enum Answer {
     Stored(Vec<u8>),
     /// The names of streams, each with a pattern of subjects that it stores.
     Streams(Vec<(Vec<u8>, Vec<u8>)>),
-    /// Consumers, as `ORDERS.shipper`, each with its ack policy.
-    Consumers(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Consumers, as `ORDERS.shipper`, each with its ack policy and the subject that it delivers to.
+    Consumers(Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>),
+    /// An error: the request, the stream (of a message that it did not store), and why.
+    Failed(Vec<u8>, Vec<u8>, Vec<u8>),
 }
 
 /// Add the rows of an answer of `JetStream`: the stream that stored a message, the subjects of streams,
-/// the ack policies of consumers.
+/// the ack policies of consumers, an error.
 pub fn answered(
     position: u64,
     prefix: &Prefix,
@@ -46,21 +53,35 @@ pub fn answered(
             queue: &queue,
             ..base
         }),
-        Some(Answer::Streams(found)) => told(b"STREAM", &found, base, sink),
-        Some(Answer::Consumers(found)) => told(b"CONSUMER", &found, base, sink),
-        None => {}
-    }
-}
-
-/// Add a row for each name and what is told of it.
-fn told(op: &[u8], found: &[(Vec<u8>, Vec<u8>)], base: Event<'_>, sink: &mut impl Sink) {
-    for (queue, subject) in found {
-        sink.add(&Event {
-            op,
-            subject,
-            queue,
+        Some(Answer::Streams(found)) => {
+            for (queue, subject) in &found {
+                sink.add(&Event {
+                    op: b"STREAM",
+                    subject,
+                    queue,
+                    ..base
+                });
+            }
+        }
+        Some(Answer::Consumers(found)) => {
+            for (queue, subject, reply) in &found {
+                sink.add(&Event {
+                    op: b"CONSUMER",
+                    subject,
+                    reply,
+                    queue,
+                    ..base
+                });
+            }
+        }
+        Some(Answer::Failed(sid, subject, queue)) => sink.add(&Event {
+            op: b"ERROR",
+            subject: &subject,
+            queue: &queue,
+            sid: &sid,
             ..base
-        });
+        }),
+        None => {}
     }
 }
 
@@ -101,8 +122,19 @@ fn answer(body: &[u8]) -> Option<Answer> {
         let plain = end > 0 && !rest[..end].contains(&b'\\');
         return plain.then(|| Answer::Stored(rest[..end].to_vec()));
     }
+    if body.starts_with(REFUSED) {
+        return failure(b"publish", &unquote(&body[2..body.len().min(SHORT)]));
+    }
     if !body.starts_with(TOLD) {
         return None;
+    }
+    let kind = &body[TOLD.len()..];
+    let end = kind
+        .iter()
+        .position(|byte| !byte.is_ascii_lowercase() && *byte != b'_')?;
+    if kind[end - FAILED_AT.min(end)..].starts_with(FAILED) {
+        let end = end - FAILED_AT;
+        return failure(&kind[..end], &unquote(&kind[end..kind.len().min(SHORT)]));
     }
     let about_consumers = match body.get(TOLD.len()..)? {
         kind if kind.starts_with(b"stream_") => false,
@@ -110,9 +142,9 @@ fn answer(body: &[u8]) -> Option<Answer> {
         _ => return None,
     };
     let text = unquote(&body[2..body.len().min(READ)]);
-    let mut found = Vec::new();
     let mut rest: &[u8] = &text;
     if about_consumers {
+        let mut found = Vec::new();
         while let Some(at) = memmem::find(rest, br#""stream_name":"#) {
             rest = &rest[at + 14..];
             let end = memmem::find(rest, br#""stream_name":"#).unwrap_or(rest.len());
@@ -122,6 +154,7 @@ fn answer(body: &[u8]) -> Option<Answer> {
         }
         return (!found.is_empty()).then_some(Answer::Consumers(found));
     }
+    let mut found = Vec::new();
     while let Some(at) = memmem::find(rest, br#""config":{"name":"#) {
         rest = &rest[at + 17..];
         let end = memmem::find(rest, br#""config":{"#).unwrap_or(rest.len());
@@ -130,6 +163,19 @@ fn answer(body: &[u8]) -> Option<Answer> {
         rest = after;
     }
     (!found.is_empty()).then_some(Answer::Streams(found))
+}
+
+/// Read an error: why, up to what varies, and the stream, which an answer to a publisher names.
+fn failure(asked: &[u8], text: &[u8]) -> Option<Answer> {
+    let at = memmem::find(text, br#""description":"#)?;
+    let (mut why, rest) = string(&text[at + 14..])?;
+    why.truncate(memmem::find(&why, b": ").unwrap_or(why.len()));
+    let stream = match rest.strip_prefix(br#"},"stream":"#) {
+        Some(rest) => string(rest)?.0,
+        None if asked == b"publish" => return None,
+        None => Vec::new(),
+    };
+    Some(Answer::Failed(asked.to_vec(), stream, why))
 }
 
 /// Add the subjects of the stream whose configuration begins with its name.
@@ -145,17 +191,21 @@ fn streams_in(config: &[u8], found: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Option<()> 
     Some(())
 }
 
-/// Return stream and consumer, and the ack policy, of a consumer that begins with the stream's name.
+/// Return stream and consumer, the ack policy, and the subject that it delivers to, of a consumer that
+/// begins with the stream's name.
 ///
 /// A name that a client or the server makes up is `*`: there may be one for each connection.
-fn policy_of(one: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+fn policy_of(one: &[u8]) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     let (mut stream, rest) = string(one)?;
     let (name, rest) = string(rest.strip_prefix(br#","name":"#)?)?;
     let at = memmem::find(rest, br#""ack_policy":"#)?;
-    let (policy, _) = string(&rest[at + 13..])?;
+    let (policy, rest) = string(&rest[at + 13..])?;
+    let subject = memmem::find(rest, br#""deliver_subject":"#)
+        .filter(|_| !is_made_up(&name))
+        .and_then(|at| string(&rest[at + 18..]));
     stream.push(b'.');
     stream.extend_from_slice(if is_made_up(&name) { b"*" } else { &name });
-    Some((stream, policy))
+    Some((stream, policy, subject.unwrap_or_default().0))
 }
 
 /// Whether a consumer has a name that looks made up: a NUID, or a hash of 8 characters.
@@ -221,12 +271,24 @@ mod tests {
         for end in 0..body.len() {
             answer(&body[..end]);
         }
-        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_list_response\",\"consumers\":[{\"stream_name\":\"A\",\"name\":\"b\",\"config\":{\"ack_policy\":\"none\"}},{\"stream_name\":\"A\",\"name\":\"rzj7wEWp\",\"config\":{\"ack_policy\":\"all\"}}]"#;
-        let pairs =
-            [("A.b", "none"), ("A.*", "all")].map(|(name, text)| (name.into(), text.into()));
-        assert_eq!(answer(body), Some(Answer::Consumers(pairs.to_vec())));
+        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_list_response\",\"consumers\":[{\"stream_name\":\"A\",\"name\":\"b\",\"config\":{\"ack_policy\":\"none\",\"deliver_subject\":\"d.b\"}},{\"stream_name\":\"A\",\"name\":\"rzj7wEWp\",\"config\":{\"ack_policy\":\"all\"}}]"#;
+        let rows = [("A.b", "none", "d.b"), ("A.*", "all", "")];
+        let rows = rows.map(|(name, text, to)| (name.into(), text.into(), to.into()));
+        assert_eq!(answer(body), Some(Answer::Consumers(rows.to_vec())));
         for end in 0..body.len() {
             answer(&body[..end]);
+        }
+        let refused = br#"["{\"error\":{\"code\":400,\"err_code\":10071,\"description\":\"wrong last sequence: 5\"},\"stream\":\"A\",\"seq\":0}"]"#;
+        let unknown = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_info_response\",\"error\":{\"code\":404,\"err_code\":10014,\"description\":\"consumer not found\"}}"]"#;
+        for (body, asked, stream, why) in [
+            (&refused[..], "publish", "A", "wrong last sequence"),
+            (unknown, "consumer_info", "", "consumer not found"),
+        ] {
+            let failed = Answer::Failed(asked.into(), stream.into(), why.into());
+            assert_eq!(answer(body), Some(failed));
+            for end in 0..body.len() {
+                answer(&body[..end]);
+            }
         }
         for body in [
             &b"[\"\"]"[..],

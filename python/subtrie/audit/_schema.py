@@ -31,11 +31,12 @@ TABLES_VERSION = 5
 #: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A
 #: row STREAM has a pattern whose messages the stream in ``queue`` stores, and a row STORED is the
 #: answer of a stream that it stored a message; a row CONSUMER has the ack policy (``subject``) of
-#: the stream and consumer in ``queue``: these are read of the payloads of JetStream's answers. A
-#: row CLAIM says that CONNECT names another user than the proven one: the one in
-#: ``subject``.
-#: A row LOGIN is the first line of a connection whose user the broker accepted, DENIED a login that
-#: it refused for the reason in ``queue``; ``subject`` is the address. LINK is a connection to the
+#: the stream and consumer in ``queue``, and the subject that it delivers to (``reply``); a row
+#: ERROR says why (``queue``) JetStream refused what a client asked (``sid``), and the stream that
+#: did not store a message (``subject``). These are read of the payloads of JetStream's answers. A
+#: row CLAIM says that CONNECT names another user than the proven one: the one in ``subject``. A row
+#: LOGIN is the first line of a connection whose user the broker accepted, DENIED a login that it
+#: refused for the reason in ``queue``; ``subject`` is the address. LINK is a connection to the
 #: server ``subject`` that is ``up`` or ``down``, SERVER what a server says about itself, in
 #: ``queue``. ``size`` of an UNSUB is the number of messages that the subscription still waits for.
 #: A line that cannot be parsed has ``reason`` and ``_corrupt_record``.
@@ -121,6 +122,12 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "claimed_users": (
         *(("who", "string"), ("claimed", "string"), ("count", "bigint")),
+        *_SPAN,
+        *_PROOF,
+    ),
+    "jetstream_errors": (
+        *(("who", "string"), ("request", "string"), ("stream", "string"), ("why", "string")),
+        ("count", "bigint"),
         *_SPAN,
         *_PROOF,
     ),
@@ -231,7 +238,8 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "consumers": (
         *(("stream", "string"), ("consumer", "string"), ("who", "string")),
-        *(("ack_policy", "string"), ("delivered", "bigint"), ("redelivered", "bigint")),
+        *(("ack_policy", "string"), ("deliver_subject", "string")),
+        *(("delivered", "bigint"), ("redelivered", "bigint")),
         ("acknowledged", "bigint"),
         *_SPAN,
         *(("account", "string"), ("user", "string"), ("client", "string")),
@@ -266,6 +274,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "slow_consumers": ("who", *(name for name, _ in _PROOF)),
     "spoofed": ("who", "claimed", "subject", *(name for name, _ in _PROOF)),
     "claimed_users": ("who", "claimed", *(name for name, _ in _PROOF)),
+    "jetstream_errors": ("who", "request", "stream", "why", *(name for name, _ in _PROOF)),
     "logins": ("who", "address", "outcome", "why", *(name for name, _ in _PROOF)),
     "links": ("server", "conn", "start"),
     "servers": ("server", "time", "event"),

@@ -220,6 +220,14 @@ class Subscribers:
         return None
 
 
+def overlapped(subjects: set[str], patterns: Iterable[str]) -> set[str]:
+    """Return the subjects that one of some patterns matches."""
+    found: set[str] = set()
+    for pattern in patterns if subjects else ():
+        found |= {each for each in subjects - found if _overlap(pattern, each)}
+    return found
+
+
 def _overlap(pattern: str, subject: str) -> bool:
     try:
         return engine.overlaps(pattern, subject) is not None

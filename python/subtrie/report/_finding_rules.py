@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.printable import shortened
-from ..audit._results.verdict import CLAIMS
+from ..audit._results.verdict import CLAIMS, is_usual_error
 from ._rows import crossed, program_of, time_text
 
 #: What client libraries and servers subscribe for themselves.
@@ -154,6 +154,25 @@ RULES = (
         lambda row: row["outcome"] == "refused",
     ),
     FindingRule(
+        "jetstream_errors",
+        ("who", "request", "stream", "why"),
+        "count",
+        "why",
+        lambda row: "note" if is_usual_error(row["why"]) else "warning",
+        lambda row: (
+            f"The stream {row['stream']} did not store what {row['who']} published: {row['why']}"
+            if row["request"] == "publish"
+            else f"JetStream refused {row['request']} of {row['who']}: {row['why']}"
+        ),
+        "JetStream answered with an error; such a message is lost unless its publisher sends it "
+        "again.",
+        lambda row: (
+            "Raise the limit of the stream, or let it discard old messages."
+            if row["why"].startswith("maximum ")
+            else ""
+        ),
+    ),
+    FindingRule(
         "links",
         ("server", "remote", "kind"),
         None,
@@ -297,4 +316,20 @@ UNACKNOWLEDGED = FindingRule(
     _always(
         "Acknowledge each message after the work, or create the consumer with the ack policy none."
     ),
+)
+
+#: The rule about consumers that deliver to a subject without a subscriber; its level and what is
+#: wanted need the subscriptions.
+UNHEARD = FindingRule(
+    "consumers",
+    ("stream", "consumer", "deliver_subject"),
+    None,
+    "deliver_subject",
+    _always("warning"),
+    lambda row: (
+        f"No client subscribes {row['deliver_subject']}, to which the consumer {row['consumer']} "
+        f"of stream {row['stream']} delivers"
+    ),
+    "A push consumer without a subscriber delivers nothing, and its stream may keep all messages.",
+    _always("Start the program that subscribes it, or delete the consumer."),
 )

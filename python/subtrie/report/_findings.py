@@ -15,8 +15,8 @@ from ..audit._results.row_lines import key_text
 from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
 from ..audit._tables.accounts import may_be_equal
-from ._causes import Judged, Program, Subscribers, by_identity, with_slow_consumers
-from ._finding_rules import RULES, UNACKNOWLEDGED, FindingRule, Row
+from ._causes import Judged, Program, Subscribers, by_identity, overlapped, with_slow_consumers
+from ._finding_rules import RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
 from ._rows import earliest, latest, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     shown = logs or ("LOG",)
     rules = _without_flows() if has_calls else _with_nearest(result)
     rules = [*(_without_spoofed(each, result) for each in rules), _unacknowledged(result)]
+    rules.append(_unheard(result))
     subscribers = Subscribers(result)
     judged = (
         each
@@ -90,6 +91,23 @@ def _unacknowledged(result: Run) -> FindingRule:
 
     silent = {key(row) for row in silent_consumers(rows_of(result, UNACKNOWLEDGED.table))}
     return replace(UNACKNOWLEDGED, wanted=lambda row: key(row) in silent)
+
+
+def _unheard(result: Run) -> FindingRule:
+    """Return the rule about consumers that deliver to a subject that no client subscribes.
+
+    Where a server has routes or gateways, clients of another one may subscribe it.
+    """
+    rows = list(rows_of(result, UNHEARD.table))
+    subjects = (row.get("deliver_subject") for row in rows if row["who"] is None)
+    wanted = {str(each) for each in subjects if each is not None}
+    heard = overlapped(wanted, (row["pattern"] for row in rows_of(result, "subscriptions")))
+    elsewhere = any(row["kind"] != "leaf" for row in rows_of(result, "links"))
+    return replace(
+        UNHEARD,
+        level=lambda row: "note" if elsewhere else "warning",
+        wanted=lambda row: row["who"] is None and row.get("deliver_subject") in wanted - heard,
+    )
 
 
 def _without_spoofed(rule: FindingRule, result: Run) -> FindingRule:

@@ -37,6 +37,10 @@ _TEXTS = {
     "spoofed": ("Spoofed sources", "Messages whose subject names another sender."),
     "claimed_users": ("Claimed users", "Clients that name another user than the proven one."),
     "refused": ("Refused by the broker", "Publishes and subscriptions that were not permitted."),
+    "jetstream_errors": (
+        "Errors of JetStream",
+        "What streams did not store, and what else JetStream refused, and why.",
+    ),
     "logins": ("Logins", "Who came from where, and whom the broker refused, and why."),
     "links": ("Links", "Routes, gateways and leaf nodes: when each was up."),
     "servers": ("Servers", "Starts, reloads, lame duck mode and stops of servers."),

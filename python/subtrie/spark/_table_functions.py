@@ -143,6 +143,19 @@ def claimed_users(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame
     return _table(events, "claimed_users", planes)
 
 
+def jetstream_errors(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the errors that JetStream answered to clients.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "jetstream_errors", planes)
+
+
 def logins(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     """Return the logins of each user from each address, accepted and refused, and why.
 

@@ -75,7 +75,7 @@ impl Events {
             b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"LS+" | b"LS-" => flags |= SUBSCRIPTION,
             b"START" | b"LINK" => flags |= SUBSCRIPTION | ABOUT_SERVER,
             b"LOGIN" | b"DENIED" | b"SERVER" => flags |= ABOUT_SERVER,
-            b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
+            b"SLOW" | b"CLAIM" | b"ERROR" => flags |= ABOUT_CONNECTION,
             b"STREAM" | b"STORED" | b"CONSUMER" => flags |= ABOUT_STREAM,
             b"PUB" | b"HPUB" if self.deletes_stream(row) => flags |= ABOUT_STREAM,
             b"VIOLATION" => match self.refused.get(row) {

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 #: The key of an edge: messages of one service to one pattern.
@@ -25,6 +26,14 @@ EDGE = (
     *("service", "kind", "plane", "port", "pattern", "route", "standing", "identity"),
     *("allowed", "decided", "code", "account", "identity_source"),
 )
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_of(micros: int | None) -> datetime | None:
+    """Return a time of sums, which are microseconds; None for an unknown one."""
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 def _add(one: int, other: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,14 @@ from ...acl import Permissions
 from ...acl._synthesis import CLAIMED, Observed, Thresholds, propose, route_key
 from .._identity import PROVEN
 from .._schema import TABLE_KEYS, TABLES
+from .consumers import Told, consumer_rows
 from .evidence import left_open, together
 from .flows import answered, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
 from .rule_table import Rule, numbered, of_subscription
-from .sums import EDGE, Sums, greatest_known
+from .sums import EDGE, EPOCH, Sums, greatest_known, time_of
 from .violations import violation_rows
 
 if TYPE_CHECKING:
@@ -39,12 +40,14 @@ class Answers:
 
     Attributes:
         sums: The sums of the messages.
+        told_consumers: Ack policy and subject of delivery of consumers by account, stream and name.
     """
 
     def __init__(
         self, subscriptions: pa.Table, questions: Questions, window: int | None = None
     ) -> None:
         self.questions, self.sums, self._length = questions, Sums(), window
+        self.told_consumers: Told = {}
         self.subscriptions: Rows = subscriptions.to_pylist()
         rules = questions.rules or {}
         self.rules = numbered(rules, "publish")
@@ -67,7 +70,7 @@ class Answers:
             found.append({
                 **dict(zip(EDGE, key, strict=True)),
                 **dict(zip(("published", "refused", "taken", "undelivered"), counts, strict=True)),
-                "days": sorted(days), "first": _time(first), "last": _time(last),
+                "days": sorted(days), "first": time_of(first), "last": time_of(last),
                 "witnesses": [each for each in some if each is not None],
             })  # fmt: skip
         return found
@@ -115,8 +118,8 @@ class Answers:
             accepted, refused, decided, days, last = values
             rule = None if number is None else self.rules[number]
             used.add(number)
-            row = {"window": _time(window), "accepted": accepted, "refused": refused,
-                   "decided": decided, "days": days, "last": _time(last),
+            row = {"window": time_of(window), "accepted": accepted, "refused": refused,
+                   "decided": decided, "days": days, "last": time_of(last),
                    "account": account}  # fmt: skip
             found.append(_usage(identity if rule is None else rule.service, "publish", rule, row))
         found += [
@@ -177,15 +180,15 @@ class Answers:
             refused, last = values
             yield {"identity": identity, "pattern": pattern, "queue": queue, "accepted": 0,
                    "account": account,
-                   "refused": refused, "last": _time(last), "day": day,
-                   "window": _time(window)}  # fmt: skip
+                   "refused": refused, "last": time_of(last), "day": day,
+                   "window": time_of(window)}  # fmt: skip
 
     def _window(self, time: datetime) -> datetime | None:
         if self._length is None:
             return None
-        micros = (time - _EPOCH) // timedelta(microseconds=1)
+        micros = (time - EPOCH) // timedelta(microseconds=1)
         start = micros // self._length * self._length
-        return _EPOCH + timedelta(microseconds=start)
+        return EPOCH + timedelta(microseconds=start)
 
     def violations(self) -> Rows:
         """Return the rows of the table."""
@@ -331,18 +334,14 @@ class Answers:
         found = []
         for key, (*counts, first, last) in answered(self.sums).items():
             row = {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
-                   "first": _time(first), "last": _time(last)}  # fmt: skip
+                   "first": time_of(first), "last": time_of(last)}  # fmt: skip
             found.append({**row, "per_minute": per_minute(row)})
         return found
 
     def consumers(self) -> Rows:
-        """Return the rows of the table."""
+        """Return the rows of the table; a consumer of which no client received any has one too."""
         self.sums.bound_programs()
-        names = ("stream", "consumer", "ack_policy", "who", "account", "user", "client",
-                 "delivered", "redelivered", "acknowledged", "first", "last")  # fmt: skip
-        of = self.sums["consumer"].items()
-        found = ((*key, *counts, _time(a), _time(b)) for key, (*counts, a, b) in of)
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return consumer_rows(self.sums, self.told_consumers)
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""
@@ -372,13 +371,6 @@ class Answers:
         }
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
-
-
 def _ranks(took: Mapping[int | None, int]) -> dict[str, Any]:
     """Return count, nearest ranks and unanswered requests of times in microseconds."""
     times = sorted((time, count) for time, count in took.items() if time is not None)
@@ -396,7 +388,7 @@ def _ranks(took: Mapping[int | None, int]) -> dict[str, Any]:
 
 
 def _day(time: datetime) -> int:
-    return (time - _EPOCH).days
+    return (time - EPOCH).days
 
 
 def _text(time: datetime | None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 11
+VERSION = 12
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
@@ -42,6 +42,7 @@ _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 _REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
 _SPAN = ("count", "first", "last")
 _CONNECTION = ("server", "conn", "account", "identity", *_PROOF)
+_ERROR = ("subject", "sid", "queue")
 _STREAM = ("server", "account", "queue", "subject")
 _LOGIN = ("server", "account", "identity", *_PROOF, "subject", "op", "queue")
 
@@ -87,6 +88,8 @@ KINDS: dict[str, Kind] = {
     "slow": Kind((*_CONNECTION, *_SPAN), _CONNECTION, "identity"),
     # other users that a client claims (subject) than the proven one
     "claim": Kind((*_CONNECTION, "subject", *_SPAN), (*_CONNECTION, "subject"), "identity"),
+    # errors that JetStream answered: its stream (subject), what was asked (sid), why (queue)
+    "error": Kind((*_CONNECTION, *_ERROR, *_SPAN), (*_CONNECTION, *_ERROR), "identity"),
     "unparseable": Kind(("server", "file", "position", "reason", "text"), bucketed_by="file"),
     # one line that begins or ends subscriptions; ``reason`` is its direction
     "subscription": Kind(
@@ -98,8 +101,9 @@ KINDS: dict[str, Kind] = {
     ),
     # a pattern whose messages a stream stores; ``queue`` is the stream
     "stream": Kind((*_STREAM, "last_position"), _STREAM, None),
-    # the ack policy (subject) of a consumer; ``queue`` is stream and consumer
-    "consumer": Kind(_STREAM, _STREAM, None),
+    # the ack policy (subject) of a consumer, and the subject that it delivers to (reply); ``queue``
+    # is stream and consumer
+    "consumer": Kind((*_STREAM, "reply"), (*_STREAM, "reply"), None),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
     "login": Kind((*_LOGIN, *_SPAN), _LOGIN),
     # one connection to another server (subject) that was made or closed (queue)

@@ -57,6 +57,7 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (_REFUSED_REPLY, "refused", _SPAN | {"reason": "refused"}),
     (_ABOUT_CONNECTION, "slow", _SPAN),
     (_ABOUT_CONNECTION, "claim", _SPAN),
+    (_ABOUT_CONNECTION, "error", _SPAN),
     (64, "unparseable", {"position": "offset", "text": "_corrupt_record"}),
     (256, "request", {}),
     (_ABOUT_STREAM, "stream", {"last_position": "position"}),
@@ -72,7 +73,7 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
 _OPERATIONS = {
     "slow": ("SLOW",), "claim": ("CLAIM",), "stream": ("STREAM",), "stored": ("STORED",),
     "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START", "SLOW"),
-    "consumer": ("CONSUMER",), "dropped": ("PUB", "HPUB"),
+    "consumer": ("CONSUMER",), "error": ("ERROR",), "dropped": ("PUB", "HPUB"),
 }  # fmt: skip
 
 
@@ -388,7 +389,7 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
                 table[name] = rows.column(renamed.get(name, name))
         listed = complete(kind, pa.table(table))
         # A stream answers every message, and consumers are made again and again.
-        often = kind in ("stored", "consumer")
+        often = kind in ("stored", "consumer", "error")
         found.add_list(kind, add_up(listed, KINDS[kind].keys) if often else listed)
 
 

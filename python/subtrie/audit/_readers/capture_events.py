@@ -21,6 +21,7 @@ from .._identity import Who, as_read, who_connected
 from .jetstream_answers import rows_of_answer
 from .log_files import shown_path
 
+_WHO = ("identity", "identity_source", "user", "client")
 #: Nanoseconds in which a message is delivered.
 _WINDOW = 1_000_000_000
 #: The rows of a connection that wait for the server to say its account: some servers never do.
@@ -277,11 +278,11 @@ class _Events:
 
     def _answered(self, row: Row, payload: bytes) -> Iterator[Row]:
         """Yield what an answer of JetStream says about streams."""
-        names = ("server", "file", "offset", "time", "conn", "account")
+        names = ("server", "file", "offset", "time", "conn", "account", *_WHO)
         for told in rows_of_answer(payload):
             self._position += 1
             shown = {key: redacted(value) for key, value in told.items()}
-            yield {**{name: row[name] for name in names}, **shown, "position": self._position}
+            yield {**{name: row.get(name) for name in names}, **shown, "position": self._position}
 
     def _unsubscribed(self, conn: _CapturedConnection, row: Row, count: int | None) -> None:
         found = conn.subscriptions.get(row.get("sid", ""))

@@ -1,4 +1,4 @@
-"""Answers of JetStream in a capture: who stored a message, subjects of streams, ack policies."""
+"""Answers of JetStream in a capture: who stored a message, streams, consumers, and errors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import Any
 from ..._nats.jetstream_subjects import made_up_name
 
 _STORED, _API = b'{"stream":"', b'{"type":"io.nats.jetstream.api.v1.'
+_REFUSED = b'{"error":{"code":'
 _STREAM, _CONSUMER = _API + b"stream_", _API + b"consumer_"
 
 
 def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
-    """Yield ``op``, ``queue`` and ``subject`` of the rows of a message to a client.
+    """Yield ``op``, ``queue``, ``subject`` and more of the rows of a message to a client.
 
-    ``queue`` is the stream, or stream and consumer; ``subject`` what it stores, or its ack policy.
+    ``queue`` is the stream, or stream and consumer; ``subject`` what it stores, or its ack policy,
+    and ``reply`` the subject that it delivers to. Of an error, ``queue`` is why, ``sid`` what was
+    asked, and ``subject`` the stream, if it is told.
 
     Example:
         >>> list(rows_of_answer(b'{"stream":"ORDERS", "seq":1}'))
         [{'op': 'STORED', 'queue': 'ORDERS'}]
     """
-    if not payload.startswith((_STORED, _STREAM, _CONSUMER)):
+    if not payload.startswith((_STORED, _API, _REFUSED)):
         return
     try:
         told = json.loads(payload)
@@ -31,8 +34,13 @@ def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
         if isinstance(told["stream"], str) and told["stream"]:
             yield {"op": "STORED", "queue": told["stream"]}
         return
+    if isinstance(told.get("error"), dict):
+        yield from _failures(told)
+        return
     if payload.startswith(_CONSUMER):
         yield from _policies(told)
+        return
+    if not payload.startswith(_STREAM):
         return
     listed = told.get("streams")
     for each in [told, *(listed if isinstance(listed, list) else ())]:
@@ -53,5 +61,21 @@ def _policies(told: dict[str, Any]) -> Iterator[dict[str, str]]:
             continue
         stream, name, policy = each.get("stream_name"), each.get("name"), config.get("ack_policy")
         if isinstance(stream, str) and isinstance(name, str) and isinstance(policy, str):
-            name = "*" if made_up_name(name) else name
-            yield {"op": "CONSUMER", "queue": f"{stream}.{name}", "subject": policy}
+            row = {"op": "CONSUMER", "queue": f"{stream}.{name}", "subject": policy}
+            to = config.get("deliver_subject")
+            if made_up_name(name):
+                row["queue"] = f"{stream}.*"
+            elif isinstance(to, str):
+                row["reply"] = to
+            yield row
+
+
+def _failures(told: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield the row of an error, without what varies in its description."""
+    asked, stream = told.get("type", ""), told.get("stream")
+    why = told["error"].get("description")
+    if not isinstance(asked, str) or not isinstance(why, str) or not (asked or stream):
+        return
+    asked = asked.removeprefix(_API[9:].decode()).removesuffix("_response") or "publish"
+    row = {"op": "ERROR", "queue": why.partition(": ")[0], "sid": asked}
+    yield row | ({"subject": stream} if isinstance(stream, str) else {})

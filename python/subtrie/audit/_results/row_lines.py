@@ -100,6 +100,8 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         return _of(row["who"], _is_slow(row["client"]))
     if table == "claimed_users":
         return _of(row["who"], lambda record: record.op == "CONNECT")
+    if table == "jetstream_errors":
+        return _of(row["who"], lambda record: _says(record, row["why"]))
     if table == "consumers":
         return _of_consumer(row)
     if table in _OF_CONNECTIONS:
@@ -118,6 +120,12 @@ def _is_slow(client: str | None) -> _Wanted:
         return same and (record.message or "").startswith(SLOW_CONSUMER)
 
     return test
+
+
+def _says(record: LogRecord, why: str) -> bool:
+    """Return whether a line is an answer with an error of this description."""
+    payload = record.payload or ""
+    return record.direction == "out" and '"error":' in payload and f'"{why}' in payload
 
 
 def _of_consumer(row: dict[str, Any]) -> _Wanted:

@@ -48,6 +48,7 @@ def verdict(result: Run) -> str:
         (_sum(result, "malformed", "count"), "malformed"),
         (claimed, "accepted under another name than the client's own"),
         (refused, f"refused{attempts}"),
+        (_errors(result), "refused by JetStream"),
         (denied, "refused login" if denied == 1 else "refused logins"),
         (_unacknowledged(result), "unacknowledged"),
         (slow, "slow consumer" if slow == 1 else "slow consumers"),
@@ -58,6 +59,17 @@ def verdict(result: Run) -> str:
     told = [f"{count:,} {what}" for count, what in counts if count]
     unread = not_read(result)
     return ", ".join(told if unread is None else [unread, *told]) or "no findings"
+
+
+def is_usual_error(why: str) -> bool:
+    """Return whether programs provoke an error as they look something up, or make it twice."""
+    return why.endswith("found") or why.startswith("wrong last") or " already " in why
+
+
+def _errors(result: Run) -> int:
+    """Return the number of errors of JetStream that are not usual."""
+    rows = _rows(result, "jetstream_errors")
+    return sum(row["count"] for row in rows if not is_usual_error(row["why"]))
 
 
 def _about_servers(result: Run) -> Iterator[tuple[int, str]]:

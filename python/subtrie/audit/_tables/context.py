@@ -30,6 +30,7 @@ from .streams import (
     acknowledged,
     deleted_streams,
     stored_patterns,
+    told_consumers,
 )
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def context_of(
     if questions is None or questions.unasked(known, counts.get("operations", 0)):
         return Whole(Context(counts, known, names, None, account), files, None)
     answers = Answers(subscription_table(indexed).drop_columns(["position"]), questions, window)
+    answers.told_consumers = told_consumers(head, questions.streams)
     ruled = pattern_files([each.pattern for each in answers.rules])
     called = pattern_files([each.pattern for each in answers.code])
     patterns = stored_patterns(head, questions.streams)

@@ -132,6 +132,23 @@ def ack_policies(
     return {key: frozenset(policies) for key, policies in found.items()}
 
 
+def told_consumers(
+    head: Partial, given: Streams | None
+) -> dict[tuple[str | None, str, str], tuple[str, str | None]]:
+    """Return ack policy and subject of delivery of consumers by account, stream and name."""
+    table = head.table("consumer")
+    columns = (table[name].to_pylist() for name in ("queue", "account", "subject", "reply"))
+    found: dict[tuple[str | None, str, str], tuple[str, str | None]] = {}
+    for queue, account, policy, deliver in sorted(zip(*columns, strict=True), key=_null_first):
+        stream, _, name = queue.partition(".")
+        found[account, stream, name] = policy, deliver
+    for each in () if given is None else given.streams:
+        for consumer in each.consumers or ():
+            key = each.key or each.account, each.name, _consumer_name(consumer.name)
+            found.setdefault(key, (consumer.ack_policy, consumer.deliver))
+    return found
+
+
 def of_stream(stream: str, consumer: str | None = None) -> Receiver:
     """Return the receiver of what a stream stores, or of what its consumer is told.
 

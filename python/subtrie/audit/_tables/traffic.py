@@ -283,6 +283,18 @@ def _claimed_users(bucket: Bucket) -> Iterable[Rows]:
     return (rows("claimed_users", add_up(table, keys), keys),)
 
 
+def _jetstream_errors(bucket: Bucket) -> Iterable[Rows]:
+    """Return the errors that JetStream answered to clients."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found, keys = bucket.table("error"), TABLE_KEYS["jetstream_errors"]
+    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    named = {"who": pc.coalesce(found["identity"], found["conn"]), "request": found["sid"],
+             "stream": found["subject"], "why": found["queue"]}  # fmt: skip
+    return (rows("jetstream_errors", add_up(pa.table({**named, **columns}), keys), keys),)
+
+
 def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     """Return spoofed sources, and partial sums of the planes of each identity."""
     import pyarrow as pa
@@ -356,6 +368,7 @@ _MADE: dict[tuple[str, ...], Callable[[Bucket], Iterable[Rows]]] = {
     ("slow_consumers",): _slow_consumers,
     ("spoofed", "cross_plane"): _identities,
     ("claimed_users",): _claimed_users,
+    ("jetstream_errors",): _jetstream_errors,
     ("logins",): logins,
     ("links",): links,
     ("servers",): servers,

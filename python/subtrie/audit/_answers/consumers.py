@@ -1,0 +1,45 @@
+"""The rows of the table ``consumers``: programs that receive, and consumers without any."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from .._schema import TABLES
+from .sums import Sums, time_of
+
+#: Ack policy and subject of delivery of consumers by account, stream and name.
+Told = Mapping[tuple[str | None, str, str], tuple[str, str | None]]
+_COUNTS = ("delivered", "redelivered", "acknowledged")
+_KEY = ("stream", "consumer", "ack_policy", "who", "account", "user", "client")
+
+
+def consumer_rows(sums: Sums, told: Told) -> list[dict[str, Any]]:
+    """Return the rows of the table.
+
+    Args:
+        sums: The sums of the messages.
+        told: What the log tells of consumers, or what is given.
+    """
+    found = []
+    by_name: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for key, (*counts, first, last) in sums["consumer"].items():
+        row = dict(zip((*_KEY, *_COUNTS), (*key, *counts), strict=True))
+        row |= {"deliver_subject": None, "first": time_of(first), "last": time_of(last)}
+        by_name[row["stream"], row["consumer"]].append(row)
+        found.append(row)
+    for (account, stream, name), (policy, deliver) in told.items():
+        ours = [
+            row
+            for row in by_name[stream, name]
+            if None in (account, row["account"]) or account == row["account"]
+        ]
+        if not ours and name != "*":
+            row = dict.fromkeys(TABLES["consumers"]) | dict.fromkeys(_COUNTS, 0)
+            row |= {"stream": stream, "consumer": name, "ack_policy": policy, "account": account}
+            ours.append(row)
+            found.append(row)
+        for row in ours:
+            row["deliver_subject"] = deliver
+    return found
