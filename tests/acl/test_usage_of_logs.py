@@ -231,3 +231,74 @@ def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_
     said = usage(*words, status=2)
     assert "clients claim this name" in said
     assert "+ publish orders.x" in usage(*words, "--claimed-identities", status=1)
+
+
+def shared_log(path, *clients):
+    """The log of a user that is no host, shared by clients; each name and publishes a subject."""
+    lines = []
+    for sid, (name, subject) in enumerate(clients):
+        back, own = (1, "back", "back"), (sid + 2, name, "every_one")
+        lines += [(*back, f"<<- [SUB {subject}  {sid}]"), (*own, f"<<- [PUB {subject} 0]"),
+                  (*back, f"->> [MSG {subject} {sid} 0]")]  # fmt: skip
+    path.write_text("".join(
+        f"[7] 2026/11/21 08:00:{second:02}.000000 [TRC] 127.0.0.1:1 - cid:{cid} - "
+        f'"v1:py:{name}" - "A/user:{user}" - {text}\n'
+        for second, (cid, name, user, text) in enumerate(lines)
+    ))  # fmt: skip
+    return path
+
+
+def shared_rules(path):
+    path.write_text(
+        "accounts { A: { users: [ { user: every_one, password: p, "
+        'permissions: { publish: "orders.>" } }, '
+        '{ user: back, password: p, permissions: { subscribe: "orders.>" } } ] } }'
+    )
+    return path
+
+
+def test_a_user_whose_clients_are_known_by_their_own_names_is_tried(tmp_path):
+    """It was not, as the audit knows rules by the names of clients."""
+    log = shared_log(tmp_path / "a.log", ("a.example", "orders.a"), ("b.example", "orders.b"))
+    more = ("a.example", "orders.a"), ("c.example", "orders.c"), ("d.example", "orders.c")
+    other = shared_log(tmp_path / "b.log", *more)
+    rules = shared_rules(tmp_path / "nats.conf")
+    assert "the proposal refuses nothing" in usage(rules, "--log", log, "--against", log, status=1)
+    said = usage(rules, "--log", log, "--against", other, status=1)
+    assert "would-refuse: A/every_one: the proposal refuses publish orders.c, seen 2 times" in said
+    assert said.count("A/every_one: the proposal refuses") == 1
+    said = usage(rules, "--log", log, "--hold-out", "0.5", status=1)
+    assert "the proposal refuses publish orders.b, seen once" in said
+
+
+def test_a_user_that_shares_the_name_of_a_client_with_another_one_is_not_tried(tmp_path):
+    """The row says why: the audit knows rules by the names of the clients."""
+    log = shared_log(tmp_path / "trace.log", ("a.example", "orders.a"), ("b.example", "orders.b"))
+    text = log.read_text()
+    line = next(each for each in text.splitlines() if "orders.a 0" in each)
+    log.write_text(text + line.replace("every_one", "any_one").replace("cid:2", "cid:9") + "\n")
+    rules = shared_rules(tmp_path / "nats.conf")
+    found = objects(rules, "--log", log, "--against", log, status=1)
+    assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0,
+                         "not_tried": ["every_one"]}  # fmt: skip
+    said = usage(rules, "--log", log, "--against", log, status=1)
+    assert "warning not-tried: A/every_one: what the proposal would refuse is not known" in said
+    assert "the name of one of its clients is that of another user's, too" in said
+    assert "refuses nothing" not in said
+
+
+def test_what_is_claimed_beside_proven_traffic_is_a_row(settings, tmp_path):
+    said = (("", "<<- [SUB orders.x  1]"), ('" - "$G/user:web', "<<- [PUB orders.x 0]"),
+            ("", "->> [MSG orders.x 1 0]"), (":web", "<<- [PUB orders.x 0]"))  # fmt: skip
+    log = tmp_path / "trace.log"
+    log.write_text("".join(
+        f"[7] 2026/11/21 08:00:0{second}.000000 [TRC] 127.0.0.1:1 - cid:{len(name)} - "
+        f'"v1:py{name}" - {text}\n'
+        for second, (name, text) in enumerate(said)
+    ))  # fmt: skip
+    words = [settings, "--user", "web", "--log", log]
+    found = objects(*words, status=1)
+    assert {"kind": "claimed", "user": "web", "account": None, "count": 1} in found
+    said = usage(*words, status=1)
+    assert "claimed: web: 1 messages and subscriptions under this name are not counted" in said
+    assert "claimed" not in usage(*words, "--claimed-identities", status=1)

@@ -64,3 +64,15 @@ def test_a_claimed_name_does_not_widen_the_rule_of_a_proven_one(tmp_path: Path) 
     rules, thin = proposed(log(tmp_path, "stock.example", "shop.example"))
     assert rules == {HEAD.format("shop_example") + "a1"}
     assert thin["desk.example", "publish"] == "the broker did not prove the identity"
+
+
+@pytest.mark.requirement("P-05")  # A82
+def test_the_word_of_clients_is_taken_on_spark_too(spark, tmp_path: Path) -> None:
+    from subtrie.spark import audit as on_spark
+
+    asked = Questions(min_days=1, claimed_identities=True)
+    path = log(tmp_path)
+    with audit((path,), questions=asked) as here, on_spark(spark, [path], questions=asked) as there:
+        assert there.count("proposal")
+        for name in ("proposal", "too_thin"):
+            assert list(there.rows(name)) == list(here.rows(name))

@@ -104,7 +104,7 @@ def printed(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     console = Console(width=80, file=text, force_terminal=True, color_system=None)
     same = frozenset(c for c in columns if len({row[c] for row in rows}) == 1)
-    audit_tables._rich_table(console, "Title", columns, len(rows), rows, same)
+    audit_tables._rich_table(console, "Title", columns, rows, same)
     return text.getvalue()
 
 
@@ -118,6 +118,19 @@ def test_headings_are_words_at_80_columns(name):
     assert "…" not in heading
     words = heading.split("┃")
     assert len(set(words)) == len(words) - 1  # the first and the last are empty
+
+
+def test_headings_of_flows_are_words_beside_long_texts():
+    """Thirteen columns of long texts had more than 80 characters, and the last heading was cut."""
+    columns = tuple(c for c in TABLES["flows"] if c not in audit_tables._WIDE)
+    numbers = ("published", "delivered", "undelivered", "per_minute")
+    rows = [{c: 1234 + at if c in numbers else f"{c}-of-a-long-name-{at}" for c in columns}
+            for at in range(2)]  # fmt: skip
+    lines = printed(columns, rows).splitlines()
+    heading = next(line for line in lines if "┃" in line)
+    assert "…" not in heading
+    assert len(heading) <= 80
+    assert all(str(row["published"]) in lines[at] for row, at in zip(rows, (-3, -2), strict=True))
 
 
 def test_a_column_of_one_value_goes_into_the_title():

@@ -55,15 +55,16 @@ def call(source: str, destination: str, published: int, **values: Any) -> dict[s
     return row("call_graph", **{**usual, **values})
 
 
-def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
-    """Write a run with these rows; the other tables are empty."""
+def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]], **more: int) -> Path:
+    """Write a run with these rows, and more counters; the other tables are empty."""
     counters = dict.fromkeys(("ambiguous", "forwarded", "unmatched", "payloads", "server"), 0)
     counters["unparseable_lines"] = len(tables.get("unparseable", ()))
     messages = [each["published"] for each in tables.get("call_graph", tables.get("flows", ()))]
     counters["operations"] = 1 + sum(messages)  # and a subscription
     counters["lines"] = counters["operations"] + counters["unparseable_lines"]
     planes = sorted({each["plane"] for each in tables.get("call_graph", ())})
-    record = run_record(lambda: "0" * 64, {}, {**counters, "published": counters["operations"]})
+    told = {**counters, "published": counters["operations"], **more}
+    record = run_record(lambda: "0" * 64, {}, told)
     made = RunFolder(folder)
     made.commit(
         all_tables(

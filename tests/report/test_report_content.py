@@ -384,7 +384,16 @@ def test_without_microbus_traffic_the_command_prints_what_is_wrong_and_the_flows
     assert headings == ["Findings", "Flows", "Slow consumers (connections that read too slowly)"]
     assert any("the nearest pattern is orders.*.paid" in line for line in lines)
     print_tables(result, 20, long=True, windowed=False)
-    assert "Call graph: call_graph, 0 rows" in capsys.readouterr().out
+    assert "\nwithout rows: call_graph, replies, " in capsys.readouterr().out
+
+
+def test_messages_counted_together_are_in_the_report(runs, tmp_path):
+    """The command said how many; the page did not."""
+    assert "folded_messages" not in read_report(runs["flows"]).counts
+    counters = {"folded_messages": 7, "untimed_requests": 3}
+    make_run(tmp_path / "run", {}, **counters)
+    counts = read_report(tmp_path / "run").counts
+    assert (counts["folded_messages"], counts["untimed_requests"]) == (7, 3)
 
 
 def test_without_microbus_traffic_the_edges_are_flows(runs):

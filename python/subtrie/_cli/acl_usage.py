@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -25,7 +24,7 @@ from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .proposal_formats import AS, print_as, print_usage
 from .stream import console
-from .usage_traffic import Evidence, LogAudit, Missed, Wanted, added, read_run, told
+from .usage_traffic import Evidence, LogAudit, Missed, Wanted, added, namesakes, read_run, told
 
 _SHOWN_USERS = 5
 
@@ -85,10 +84,11 @@ class Usage:
 
 
 class _TriedOut(NamedTuple):
-    """On what the proposals were tried, empty without it; and what each would have refused."""
+    """On what proposals were tried, empty without it; what each refused; users not tried."""
 
     where: str
     missed: list[list[Missed]]
+    untold: set[str]
 
 
 @click.command()
@@ -178,7 +178,7 @@ def usage(
         for missed in some
     ]
     missed = [each for some in tried.missed for each in some]
-    rows += (untried := [_untried_row(each) for each in answers if tried.where and each.programs])
+    rows += (untried := [_untried_row(each) for each in answers if each.of.name in tried.untold])
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:
@@ -193,17 +193,12 @@ def usage(
         objects = [each for answer in answers for each in _objects(answer)]
         objects += [{"kind": "would-refuse", **each._asdict()} for each in missed]
         if tried.where:
-            objects.append({"kind": "tried-out", "on": tried.where, "refused": len(missed)})
+            tally = {"kind": "tried-out", "on": tried.where, "refused": len(missed)}
+            objects.append(tally | ({"not_tried": sorted(tried.untold)} if tried.untold else {}))
         print_findings(form, "subtrie acl usage", rows, objects=objects)
     if unknown:
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
-
-
-def _namesakes(users: Iterable[ReviewedUser]) -> dict[str, int]:
-    """Return the names that several users have, and how many."""
-    counts = Counter(each.name for each in users)
-    return {name: count for name, count in counts.items() if count > 1}
 
 
 def _evidence(
@@ -216,7 +211,8 @@ def _evidence(
     """The traffic of logs and runs, and the time from which it is held out."""
     found, cut = [read_run(each, wanted) for each in runs], None
     # An audit knows rules by the names of users.
-    today = None if _namesakes(users) else {each.name: each.permissions for each in users}
+    several = namesakes(each.name for each in users)
+    today = None if several else {each.name: each.permissions for each in users}
     if log.logs:
         logged = log.evidence(today)
         if share is not None:
@@ -234,8 +230,9 @@ def _tried_out(
 ) -> _TriedOut:
     """Return the refusals by the proposals in other logs, and in the time that is held out."""
     missed: list[list[Missed]] = [[] for _ in answers]
-    namesakes = _namesakes(each.of for each in answers)
-    others = LogAudit(against, often=bool(namesakes))
+    several = namesakes(each.of.name for each in answers)
+    shared, untold = {each.of.name for each in answers if each.programs}, set[str]()
+    others = LogAudit(against, often=bool(several or shared))
     tries: list[tuple[LogAudit, datetime | None]] = [(others, None)] if against else []
     tries += [(held, cut)] if cut is not None else []
     left = list(range(len(answers)))
@@ -246,21 +243,23 @@ def _tried_out(
         for name, at in together.items():
             of, proposal = answers[at].of, answers[at].proposal
             rules[name] = of.permissions if proposal is None else proposal.permissions
-            if name in namesakes:
+            if name in several:
                 accounts[name] = of.account
         for log, since in tries:
-            for each in log.refused_by(rules, accounts, since):
+            refused, not_told = log.refused_by(rules, accounts, since, shared & rules.keys())
+            untold |= not_told
+            for each in refused:
                 missed[together[each.user]].append(each)
     for log, _ in tries:
         log.close()
     where = [*against]
     if cut is not None:
         where.append(f"{', '.join(held.logs)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
-    return _TriedOut(", ".join(where), missed)
+    return _TriedOut(", ".join(where), missed, untold)
 
 
 def _untried_row(answer: Usage) -> Finding:
-    user, why = answer.of, "its clients have names of their own, by which the audit compares rules"
+    user, why = answer.of, "the name of one of its clients is that of another user's, too"
     message = f"{user.label}: what the proposal would refuse is not known: {why}"
     return Finding.at(user.permissions.place or user.file, "not-tried", "warning", message)
 
@@ -321,11 +320,11 @@ def _name_of(source: Path | str) -> str:
 
 def _traffic(users: Sequence[ReviewedUser], found: Evidence) -> list[tuple[ReviewedUser, Traffic]]:
     """Return each user and its traffic; in its own account, where the traffic tells it."""
-    namesakes = _namesakes(users)
+    several = namesakes(each.name for each in users)
     told = []
     for each in users:
         own = found.of_accounts.get(each.account, {}).get(each.name, Traffic())
-        whole = own or each.name in namesakes
+        whole = own or each.name in several
         told.append((each, own if whole else found.users.get(each.name, Traffic())))
     return told
 

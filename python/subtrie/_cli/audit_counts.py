@@ -81,14 +81,17 @@ def print_counts(result: Run) -> None:
     print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
     print(
         f"ambiguous delivery windows: {ambiguous}"
-        + (" (equal messages at one time: their deliveries may be exchanged)" * bool(ambiguous))
+        + (
+            " (no fault: equal messages at one time, whose deliveries may be exchanged)"
+            * bool(ambiguous)
+        )
     )
     print(f"unmatched deliveries: {unmatched}"
           + (" (no fault: sent by the broker, or before the log)"
              * bool(unmatched)))  # fmt: skip
     print(
         f"forwarded to other brokers: {forwarded}"
-        + (" (give their logs, too, to see whether they arrived)" * bool(forwarded))
+        + (" (no fault; give their logs, too, to see whether they arrived)" * bool(forwarded))
     )
     if folded := result.counters.get("folded_messages"):
         untimed = result.counters.get("untimed_requests", 0)

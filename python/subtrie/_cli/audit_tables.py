@@ -151,14 +151,20 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
             names = [name for name in _WITHOUT_MICROBUS if result.count(name)]
     elif not result.summary["planes"] and not long:
         names = [name for name in TABLES if result.count(name)]
+    empty = []
     for name in names:
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
+            continue
+        if not result.count(name):
+            empty.append(name)
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
         total, shown, same = _largest(result, name, rows, folded=not long)
         hidden |= frozenset() if long else told_elsewhere(shown)
         columns = tuple(column for column in TABLES[name] if column not in hidden)
         _print_table(console, _title(name, total), columns, total, shown, same)
+    if empty:
+        print(f"\nwithout rows: {', '.join(empty)}")
     print_counts(result)
 
 
@@ -177,9 +183,9 @@ def _print_table(
     """
     title, columns = _without_account(title, columns, shown, same)
     if console.is_terminal:
-        _rich_table(console, title, columns, total, shown, same)
+        _rich_table(console, title, columns, shown, same)
     else:
-        _plain_table(title, columns, total, shown)
+        _plain_table(title, columns, shown)
     if total > len(shown):
         more = f"… and {total - len(shown)} more (use {options})"
         console.print(more if console.is_terminal else f"  {more}", style="dim")
@@ -248,14 +254,10 @@ def _rich_table(
     console: Console,
     title: str,
     columns: tuple[str, ...],
-    total: int,
     shown: list[dict[str, Any]],
     same: frozenset[str],
 ) -> None:
     """Print a table with borders, for a terminal."""
-    if not total:
-        console.print(f"\n[bold]{title}[/]")
-        return
     columns, constant = _varying(columns, shown, same)
     title = ", ".join([title, *constant])
     # Many columns stand close.
@@ -295,7 +297,8 @@ def _varying(
 def fitted_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Return the widths of columns so that a row has at most ``width`` characters.
 
-    Headings are cut first, then the widest columns: to 8 characters, or to what is in them.
+    Headings are cut first, then the widest columns: to 8 characters, or to what is in them. If that
+    is not enough, texts are cut to 5, so that every column keeps its place.
 
     Args:
         rows: The headings, then the rows.
@@ -304,7 +307,10 @@ def fitted_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     columns = range(len(rows[0]))
     widths = [max(len(row[i]) for row in rows) for i in columns]
     cells = [max([_NARROWEST_HEADING, *(len(row[i]) for row in rows[1:])]) for i in columns]
-    for least in (cells, [min(_NARROWEST, cell) for cell in cells]):
+    numbers = [all(row[i].isdigit() for row in rows[1:]) for i in columns]
+    narrow = [min(_NARROWEST, cell) for cell in cells]
+    narrowest = [least if numbers[i] else _NARROWEST_HEADING for i, least in enumerate(narrow)]
+    for least in (cells, narrow, narrowest):
         while sum(widths) > width:
             wide = [i for i in columns if widths[i] > least[i]]
             if not wide:
@@ -328,13 +334,9 @@ def _escaped(text: str) -> str:
     return escape(text)
 
 
-def _plain_table(
-    title: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
-) -> None:
+def _plain_table(title: str, columns: tuple[str, ...], shown: list[dict[str, Any]]) -> None:
     """Print a table as aligned columns, for a file or a pipe."""
     print(f"\n{title}")
-    if not total:
-        return
     _aligned(columns, shown)
 
 

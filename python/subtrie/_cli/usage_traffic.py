@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -162,7 +163,8 @@ class LogAudit:
         rules: Mapping[str, Permissions],
         accounts: Mapping[str, str],
         since: datetime | None = None,
-    ) -> list[Missed]:
+        shared: Collection[str] = (),
+    ) -> tuple[list[Missed], set[str]]:
         """Return what rules would have refused of what the broker accepted.
 
         Replies are left out for users with ``allow_responses``.
@@ -171,12 +173,28 @@ class LogAudit:
             rules: the proposed permissions by user.
             accounts: the accounts of users whose names others have too.
             since: only from this time on; None for all.
+            shared: the users whose clients have names of their own, by which the audit knows them.
+
+        Returns:
+            The refusals, and those of ``shared`` of which a client's name is that of another, too.
         """
+        names = self._audited(None, _users_by_name) if shared else {}
+        untold = {user for users in names.values() if len(users) > 1 for user in users if user}
+        owner = {
+            name: user
+            for name, users in names.items()
+            for user in users
+            if user is not None and user in shared and user not in untold and name not in rules
+        }
+        of_names = {**rules, **{name: rules[user] for name, user in owner.items()}}
 
         def tell(result: Run) -> list[Missed]:
-            return sorted(_missed(result, rules, accounts))
+            counts: Counter[tuple[str, str, str]] = Counter()
+            for each in _missed(result, of_names, accounts):
+                counts[owner.get(each.user, each.user), each.verb, each.subject] += each.times
+            return sorted(Missed(*key, times) for key, times in counts.items())
 
-        return self._audited(rules, tell, since=since)
+        return self._audited(of_names, tell, since=since), untold & set(shared)
 
     def close(self) -> None:
         """Forget what was read."""
@@ -241,6 +259,18 @@ def _evidence(result: Run, wanted: Wanted) -> Evidence:
     return Evidence(users(None), of_accounts, period, bool(times) or not found)
 
 
+def _users_by_name(result: Run) -> dict[str, set[str | None]]:
+    """Return the users of each name by which the audit knows clients."""
+    found: dict[str, set[str | None]] = {}
+    columns = (("flows", "publisher", "user"), ("flows", "subscriber", "subscriber_user"),
+               ("subscriptions", "identity", "user"))  # fmt: skip
+    for table, name, user in columns:
+        for row in result.rows(table):
+            if row[name] is not None and (row[user] or not row[name].startswith("stream ")):
+                found.setdefault(row[name], set()).add(row[user])
+    return found
+
+
 def _missed(
     result: Run, rules: Mapping[str, Permissions], accounts: Mapping[str, str]
 ) -> Iterator[Missed]:
@@ -260,6 +290,11 @@ def _missed(
 def _is_reply(subject: str) -> bool:
     first, _, rest = subject.partition(".")
     return first.startswith(INBOX) or rest.partition(".")[0] == "reply"
+
+
+def namesakes(names: Iterable[str]) -> set[str]:
+    """Return the names that several users have."""
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def told(evidence: Evidence) -> str:

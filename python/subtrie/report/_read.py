@@ -98,9 +98,12 @@ def _counts(result: Run, edges: list[Edge], edges_total: int) -> dict[str, Any]:
     for table in ("call_graph", "undelivered", "flows"):
         for row in rows_of(result, table):
             first, last = earliest(first, row["first"]), latest(last, row["last"])
+    counters = result.counters
+    followed = ("folded_messages", "untimed_requests")
     return {
         **{key: result.summary[key] for key in sorted(result.summary) if key != "planes"},
-        "published": result.counters.get("published"),
+        **{key: counters[key] for key in followed if key in counters},
+        "published": counters.get("published"),
         "services": len({end for each in edges for end in (each.source, each.destination)}),
         "edges": edges_total,
         "subscriptions": result.count("subscriptions"),

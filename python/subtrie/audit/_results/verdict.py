@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .silent_consumers import silent_consumers
@@ -123,8 +123,34 @@ def _counts_undelivered(result: Run) -> bool:
     return accepted is None or flows is not None
 
 
+#: What is wrong in the rows of tables that have other rows, too.
+_WRONG: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "logins": lambda row: row["outcome"] == "refused",
+    "links": lambda row: row["end"] is not None,
+    "gap": lambda row: row["finding"] != "ok",
+    "flows": lambda row: row["undelivered"] > 0,
+    "latency": lambda row: row["unanswered"] > 0 or bool(row["errors"]),
+    "permission_usage": lambda row: not row["accepted"] or row["effect"] != "allow",
+}
+
+
+def _wrong(result: Run, table: str) -> int:
+    """Return how many rows of a table say that something is wrong."""
+    if table == "consumers":
+        silent = silent_consumers(_rows(result, table))
+        return sum(row["redelivered"] > 0 for row in silent)
+    if table in _WRONG:
+        return sum(map(_WRONG[table], _rows(result, table)))
+    return result.count(table)
+
+
 def failing(result: Run, tables: Iterable[str]) -> dict[str, int]:
-    """Return those of the tables that are not empty, each with the number of its rows.
+    """Return those of the tables in which something is wrong, each with the number of such rows.
+
+    A row of most tables is wrong in itself. Of others only some are: refused logins, links that
+    ended, findings of ``gap``, flows with undelivered messages, requests without an answer or with
+    errors, rules that nothing used and uses that no rule allows, and consumers of which nothing is
+    acknowledged.
 
     ``undelivered`` has a row for a subject of Microbus. Without Microbus traffic, the messages that
     the verdict counts as undelivered stand for its rows.
@@ -133,7 +159,7 @@ def failing(result: Run, tables: Iterable[str]) -> dict[str, int]:
         result: The result of an audit.
         tables: Names of ``TABLES``.
     """
-    found = {name: result.count(name) for name in tables}
+    found = {name: _wrong(result, name) for name in tables}
     if found.get("undelivered") == 0:
         found["undelivered"] = _undelivered(result)
     return {name: count for name, count in found.items() if count}

@@ -22,6 +22,7 @@
     const facts = [
       [counts.lines, "lines"], [counts.published, "published"], [counts.services, "services"],
       [counts.edges, "edges"], [counts.subscriptions, "subscriptions"],
+      [counts.folded_messages, "on inboxes counted together"], [counts.untimed_requests, "requests without a latency"],
     ].filter(([value]) => value !== null && value !== undefined);
     const found = facts.map(([value, label]) => h("div", {}, h("dt", {}, label), h("dd", {}, page.count(value))));
     if (counts.first) {
