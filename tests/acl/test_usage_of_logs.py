@@ -156,7 +156,7 @@ def test_a_part_of_the_log_is_held_out(settings, tmp_path):
 
 def test_bad_input_is_one_sentence(settings, first, tmp_path):
     assert "give --log LOG, or --traffic RUN" in usage(settings, status=2)
-    assert "go with --log" in usage(settings, "--traffic", "x", "--hold-out", "0.5", status=2)
+    assert "go with --log" in usage(settings, "--traffic", "x", "--hold-out", "0.3", status=2)
     said = usage(settings, "--log", tmp_path / "none.log", status=2)
     assert said == f"Error: {tmp_path}/none.log: No such file or directory\n"
     other = tmp_path / "other.conf"
@@ -234,7 +234,7 @@ def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_
 
 
 def shared_log(path, *clients):
-    """The log of a user that is no host, shared by clients; each name and publishes a subject."""
+    """The log of a user that clients of other names share; each name and publishes a subject."""
     lines = []
     for sid, (name, subject) in enumerate(clients):
         back, own = (1, "back", "back"), (sid + 2, name, "every_one")
@@ -267,7 +267,7 @@ def test_a_user_whose_clients_are_known_by_their_own_names_is_tried(tmp_path):
     said = usage(rules, "--log", log, "--against", other, status=1)
     assert "would-refuse: A/every_one: the proposal refuses publish orders.c, seen 2 times" in said
     assert said.count("A/every_one: the proposal refuses") == 1
-    said = usage(rules, "--log", log, "--hold-out", "0.5", status=1)
+    said = usage(rules, "--log", log, "--hold-out", "0.3", status=1)
     assert "the proposal refuses publish orders.b, seen once" in said
 
 
