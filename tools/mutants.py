@@ -64,9 +64,9 @@ PARTS = {
         ("src/trie/lookup/**/*.rs", "src/trie/pattern/**/*.rs", "src/grammar/relation.rs"),
         stages=(
             Stage("core", ("trie_laws", "trie_hostile", "trie_prefix", "grammar", "match_vectors")),
-            Stage("core", ("trie_images",), cpu=20),
-            Stage("lib", ("trie", "grammar"), cpu=60),
-            Stage("core", ("trie_work",), cpu=80),
+            Stage("core", ("trie_images",)),
+            Stage("lib", ("trie", "grammar"), cpu=60, optimised=True),
+            Stage("core", ("trie_work",), cpu=80, optimised=True),
         ),
     ),
     "codec": Part(
@@ -84,7 +84,7 @@ PARTS = {
                     ),
                     "tests/connector/test_http_codec.py",
                 ),
-                cpu=240,
+                cpu=480,
             ),
         ),
     ),
@@ -96,15 +96,16 @@ PARTS = {
                 (*(f"permission_{name}" for name in ("answers", "work", "queues", "pairs")),
                  "permission_laws::every_set_of_two"),
                 cpu=60,
+                optimised=True,
             ),
-            Stage("nats", ("permission_laws::a_million",), cpu=150),
+            Stage("nats", ("permission_laws::a_million",), cpu=150, optimised=True),
         ),
     ),
     "connector": Part(
         tuple(
             f"python/subtrie/connector/_{name}.py"
             for name in (
-                "actor", "binding", "client", "codec", "config", "control", "credentials",
+                "actor", "client", "codec", "config", "control", "credentials",
                 "endpoint", "headers", "identity", "lifecycle", "limits", "message", "middleware",
                 "runner", "runtime", "server", "settings", "url",
             )
@@ -128,11 +129,11 @@ PARTS = {
                 f"tests/connector/test_{name}.py"
                 for name in (
                     "short_circuit", "short_circuit_programs", "routing", "own_subscriptions",
-                    "fragments", "limits", "refused", "on_the_bus", "native_connection", "attacks",
+                    "fragments", "limits", "refused", "on_the_bus", "broker_session", "attacks",
                     "faults", "outcomes", "locality", "peer_cache", "calls", "as_in_go", "services",
-                    "native_acknowledgements", "error_responses", "request_path", "bodies",
+                    "broker_acknowledgements", "error_responses", "request_path", "bodies",
                     "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
-                    "documentation", "native_session", "ack_timer", "response_stream", "transport",
+                    "documentation", "ack_timer", "response_stream", "transport",
                 )
             ),
         ),

@@ -74,9 +74,27 @@ class Mutant(NamedTuple):
             changed: str | None = mutate_code(
                 original, plugins.get_operator(self.operator)(), self.place
             )
-            compile(changed or "", self.file, "exec")
-            return None if changed == original else changed
+            same = changed is None or _executed(changed) == _executed(original)
+            return None if same else changed
         return None
+
+
+def _executed(source: str) -> str:
+    """Return the syntax tree without annotations, which no module of the package evaluates.
+
+    Raises:
+        SyntaxError: It is not Python.
+    """
+    compile(source, "", "exec")  # what is not allowed in its place, as ``break`` outside a loop
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return ast.dump(tree)
 
 
 def possible(root: Path, files: Iterable[str]) -> Iterator[Mutant]:

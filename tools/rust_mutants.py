@@ -1,7 +1,7 @@
 """Mutants of the core: each is compiled into the program of the core's tests, which judges it.
 
 cargo-mutants lists the mutants. They are applied to one copy of the tree that is compiled
-incrementally and hardly optimised, so that most are judged within seconds; cargo-mutants itself
+incrementally and not optimised, so that most are judged within seconds; cargo-mutants itself
 compiles the tests with the profile of the project and runs each of them to its end.
 """
 
@@ -37,7 +37,9 @@ class Stage:
     program: str
     filters: tuple[str, ...]
     #: Seconds of CPU time, some times what the tests need without a mutant.
-    cpu: int = 10
+    cpu: int = 30
+    #: Whether the program is optimised: what tests for a minute otherwise, and few mutants reach.
+    optimised: bool = False
 
 
 def possible(root: Path, globs: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -60,8 +62,6 @@ class Judge:
             **os.environ,
             "CARGO_TARGET_DIR": str(target),
             "CARGO_INCREMENTAL": "1",
-            "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
-            "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
             "CARGO_PROFILE_DEV_DEBUG": "false",
             "PYTHONPATH": str(folder / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -85,29 +85,32 @@ class Judge:
             path.write_text(original, encoding="utf-8")
 
     def _judged(self, stages: tuple[Stage, ...]) -> str:
-        programs: dict[str, str] = {}
+        programs: dict[tuple[str, bool], str] = {}
         for stage in stages:
-            if stage.program not in programs:
-                made = self._compiled(stage.program)
+            kind = (stage.program, stage.optimised)
+            if kind not in programs:
+                made = self._compiled(*kind)
                 if made is None:
                     return "not viable"
-                programs[stage.program] = made
-            passed = self._passed(programs[stage.program], stage)
+                programs[kind] = made
+            passed = self._passed(programs[kind], stage)
             if passed is not True:
                 return "timeout" if passed is None else "killed"
         return "survived"
 
-    def _compiled(self, program: str) -> str | None:
+    def _compiled(self, program: str, optimised: bool) -> str | None:
         if program == "extension":
             words = ["build", "-p", "subtrie-python"]
         else:
             target = ["--lib"] if program == "lib" else ["--test", program]
             package = "subtrie-nats" if program == "nats" else "subtrie"
             words = ["test", "--no-run", "-p", package, *target]
+        level = "1" if optimised else "0"
+        levels = {f"CARGO_PROFILE_{name}_OPT_LEVEL": level for name in ("DEV", "TEST")}
         done = subprocess.run(
             ["cargo", *words, "--locked", "--message-format=json"],
-            cwd=self._folder, env=self._environment, capture_output=True, text=True, check=False,
-            timeout=_COMPILE,
+            cwd=self._folder, env=self._environment | levels, capture_output=True, text=True,
+            check=False, timeout=_COMPILE,
         )  # fmt: skip
         if "linking with" in done.stderr:
             raise SystemExit("a mutant could not be linked:\n" + done.stderr[-2000:])

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
+import mutants
 import python_mutants
 
 _SOURCE = """\
@@ -27,6 +28,20 @@ def one(first=2,
 class Kind:
     size = 5
 """
+
+
+def test_the_files_and_tests_of_each_part_are_there() -> None:
+    for name, part in mutants.PARTS.items():
+        stages = [stage for stage in part.stages if stage.program == "extension"]
+        for pattern in (*part.files, *part.tests, *(f for s in stages for f in s.filters)):
+            assert any(mutants.ROOT.glob(pattern)), (name, pattern)
+
+
+def test_a_change_of_an_annotation_is_no_mutant() -> None:
+    source = "def f(a: int | None) -> int | str:\n    x: int | str = a | 1\n"
+    operator = "core/ReplaceBinaryOperator_BitOr_BitAnd"
+    texts = [python_mutants.Mutant("a.py", operator, place).text(source) for place in range(4)]
+    assert sorted(filter(None, texts)) == [source.replace("a | 1", "a & 1")]
 
 
 @pytest.mark.parametrize(
