@@ -52,7 +52,8 @@ _WITHOUT = tuple(
 _STARTS = re.compile(r"\bsys\.executable\b")
 
 _DURATION = re.compile(r"^([\d.]+)s (?:call|setup|teardown)\s+(\S.*)$", re.MULTILINE)
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+#: Not the lines of a log, which begin alike.
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py::.+?)(?: - .*)?$", re.MULTILINE)
 
 
 class Mutant(NamedTuple):

@@ -38,7 +38,7 @@ def test_the_files_and_tests_of_each_part_are_there() -> None:
 
 
 def test_a_change_of_an_annotation_is_no_mutant() -> None:
-    source = "def f(a: int | None) -> int | str:\n    x: int | str = a | 1\n"
+    source = "def f(a: int | None) -> int | str:\n    return a | 1\n"
     operator = "core/ReplaceBinaryOperator_BitOr_BitAnd"
     texts = [python_mutants.Mutant("a.py", operator, place).text(source) for place in range(4)]
     assert sorted(filter(None, texts)) == [source.replace("a | 1", "a & 1")]
