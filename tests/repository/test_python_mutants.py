@@ -37,7 +37,7 @@ def test_the_files_and_tests_of_each_part_are_there() -> None:
             assert any(mutants.ROOT.glob(pattern)), (name, pattern)
 
 
-def test_a_change_of_an_annotation_is_no_mutant() -> None:
+def test_annotations_are_not_changed() -> None:
     source = "def f(a: int | None) -> int | str:\n    return a | 1\n"
     operator = "core/ReplaceBinaryOperator_BitOr_BitAnd"
     texts = [python_mutants.Mutant("a.py", operator, place).text(source) for place in range(4)]
