@@ -75,12 +75,12 @@ class Mutant(NamedTuple):
             changed: str | None = mutate_code(
                 original, plugins.get_operator(self.operator)(), self.place
             )
-            same = changed is None or _executed(changed) == _executed(original)
+            same = changed is None or executed(changed) == executed(original)
             return None if same else changed
         return None
 
 
-def _executed(source: str) -> str:
+def executed(source: str) -> str:
     """Return the syntax tree without annotations, which no module of the package evaluates.
 
     Raises:
