@@ -369,3 +369,42 @@ async def test_the_claims_of_a_token_without_a_valid_signature_are_not_unfolded(
     assert not unfolded
     assert (await status_of(checks, token))["claims"] == nested
     assert unfolded
+
+
+@pytest.mark.parametrize(
+    ("issuer", "issued"),
+    [(f"https://{ACCESS}", True), (BEARER, True), ("https://idp.example", False), ("", False),
+     (f"{ACCESS}.evil.example", False), ([ACCESS], False), (7, False), (None, False)],
+)  # fmt: skip
+def test_a_token_that_names_another_issuer_is_none_of_the_two_services(service, issuer, issued):
+    checks = verifier(service)
+    assert checks.issued(service.sign(iss=issuer)) is issued
+    unsigned = f"{encoded({'alg': 'none'})}.{encoded({'iss': issuer})}."
+    assert checks.issued(unsigned) is issued
+    assert verifier(service, allow_unsigned=lambda: True).issued(unsigned)
+    assert not checks.issued("not.a" + "." + "token!")
+
+
+async def test_a_token_of_exactly_16384_characters_is_read(service):
+    checks = verifier(service, allow_unsigned=lambda: True)
+    empty = len(f"{encoded({'alg': 'none'})}.{encoded({'iss': BEARER, 'n': ''})}.")
+    for room in range(16_384 - empty, 0, -1):
+        token = (
+            f"{encoded({'alg': 'none'})}.{encoded({'iss': BEARER, 'n': 'x' * (room * 3 // 4)})}."
+        )
+        if len(token) <= 16_384:
+            break
+    assert len(token) == 16_384
+    longer = token.replace(".", "A.", 1)
+    assert checks.issued(token)
+    assert (await checks.check(token, None))["iss"] == BEARER
+    assert not checks.issued(longer)
+
+
+@pytest.mark.parametrize(
+    ("claims", "valid"),
+    [({"exp": NOW + 1}, True), ({"exp": NOW}, False), ({"nbf": NOW}, True),
+     ({"nbf": NOW + 1}, False), ({"exp": NOW + 1, "nbf": NOW}, True)],
+)  # fmt: skip
+async def test_a_token_is_valid_from_its_first_second_and_before_its_last(service, claims, valid):
+    assert (await status_of(verifier(service), service.sign(**claims)) != 401) is valid

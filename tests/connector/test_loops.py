@@ -80,6 +80,7 @@ async def main():
         if child == 0:
             try:
                 assert len(Dispatcher.shared()) == 0
+                assert not shop.running and shop._runtime.loop is None
                 await shop.request("GET", "https://shop.example/")
             except BusError as refused:
                 os._exit(0 if refused.reason == "not-started" else 3)

@@ -79,6 +79,8 @@ async def test_the_same_spans_and_counters_on_both_transports(
             )
         )
     assert told[0] == told[1]
+    for *_, outcome, attributes in told[0][0]:
+        assert (outcome, dict(attributes)["http.response.status_code"]) == ("ERROR", 409)
     names = [(name, kind, parent) for name, kind, parent, *_ in told[0][0]]
     assert names == [
         (":443/level", "SERVER", "GET https://stock.example:443/level"),
