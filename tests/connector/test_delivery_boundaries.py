@@ -1,4 +1,4 @@
-"""What is sent, read and put together: each limit of it at either side."""
+"""The limits of sending, reading and putting together, each at either side."""
 
 from __future__ import annotations
 
