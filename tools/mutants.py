@@ -135,7 +135,7 @@ PARTS = {
                     "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
                     "documentation", "ack_timer", "response_stream", "transport", "boundaries",
                     "broker_connection", "loop_reading", "hostile_broker", "protocol_errors",
-                    "delivery_boundaries",
+                    "delivery_boundaries", "part_boundaries",
                 )
             ),
         ),
