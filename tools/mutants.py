@@ -133,9 +133,8 @@ PARTS = {
                     "faults", "outcomes", "locality", "peer_cache", "calls", "as_in_go", "services",
                     "broker_acknowledgements", "error_responses", "request_path", "bodies",
                     "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
-                    "documentation", "ack_timer", "response_stream", "transport", "boundaries",
-                    "broker_connection", "loop_reading", "hostile_broker", "protocol_errors",
-                    "delivery_boundaries", "part_boundaries",
+                    "ack_timer", "response_stream", "transport", "boundaries", "broker_connection",
+                    "loop_reading", "hostile_broker", "delivery_boundaries", "part_boundaries",
                 )
             ),
         ),
