@@ -132,7 +132,7 @@ PARTS = {
                     "fragments", "limits", "refused", "on_the_bus", "broker_session", "attacks",
                     "faults", "outcomes", "locality", "peer_cache", "calls", "as_in_go", "services",
                     "broker_acknowledgements", "error_responses", "request_path", "bodies",
-                    "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
+                    "bounds", "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
                     "ack_timer", "response_stream", "transport", "boundaries", "broker_connection",
                     "loop_reading", "hostile_broker", "delivery_boundaries", "part_boundaries",
                 )

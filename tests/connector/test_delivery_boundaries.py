@@ -14,6 +14,7 @@ from patience import until
 from subtrie.connector import BusError, Request
 from subtrie.connector._broker import connection as connections
 from subtrie.connector._broker import session
+from subtrie.connector._broker.acknowledging import Acknowledging
 from subtrie.connector._fragments import MAX_SILENCE
 from subtrie.connector._transport import Transport
 
@@ -151,6 +152,41 @@ async def test_much_is_written_in_parts(make_server, monkeypatch):  # noqa: F811
         monkeypatch.setattr(session.Session, "write", write)
     frame = len(b"PUB t.x 80\r\n\r\n") + 80
     assert [size for size in written if size >= frame] == [2 * frame] * 5
+
+
+async def test_requests_are_acknowledged_until_their_host_or_subscription_is_left_out(
+    make_server,  # noqa: F811
+):
+    subject = "p.safe.443.b_example.a_example._.GET.x"
+    payload = b"GET https://a.example/x HTTP/1.1\r\nHost: a.example\r\n" + (
+        b"Microbus-Op-Code: Req\r\nMicrobus-From-Id: id-1\r\nMicrobus-Msg-Id: m1\r\n\r\n"
+    )
+    ack = (b"HTTP/1.1 202 Accepted\r\n", b"\r\n\r\n")
+    how = Acknowledging("p", "a.example", ack, ack, lambda messages: None, "tag")
+
+    async with connected(make_server().url) as connection:
+        made = await connection.subscribe([subject], None, lambda *_: None, how)
+        read = b"MSG %b %d %d\r\n%b\r\n" % (subject.encode(), made[0].sid, len(payload), payload)
+
+        async def acknowledged() -> bool:
+            await connection.flush()
+            return b"202 Accepted" in bytes(connection._session.reader.feed(read)[2] or b"")
+
+        for hosts, wanted in (([], True), (["b.example"], False), (["c.example"], True)):
+            connection.exclude(hosts)
+            assert await acknowledged() is wanted, hosts
+        await connection.unsubscribe(made)
+        assert not await acknowledged()
+
+
+async def test_what_was_written_waits_no_more(make_server):  # noqa: F811
+    heard = []
+    async with connected(make_server().url) as connection:
+        await connection.subscribe(["t.*"], None, lambda subject, data: heard.append(data))
+        for count in (1, 2, 3):
+            connection.publish("t.x", b"%d" % count, pytest.fail)
+            await until(lambda count=count: len(heard) == count)
+            assert connection._waiting == 0
 
 
 async def test_a_lost_connection_does_not_answer(make_server):  # noqa: F811

@@ -163,6 +163,20 @@ def test_what_was_used_last_is_remembered(monkeypatch):
     assert [bool(known.get(name)) for name in "abc"] == [True, False, True]
 
 
+def test_the_responders_of_a_host_alone_are_forgotten():
+    known = KnownResponders()
+    subjects = {
+        host: f"p.safe.443.web_example.{token}._.GET.web_example.other_example"
+        for host, token in (("shop.example", "shop_example"), ("a.b.example", "a_b_example"))
+    }
+    for host, subject in subjects.items():
+        known.keep(subject, frozenset({host}))
+    known.drop_hosts({"", "web.example", "other.example"})
+    assert all(known.get(subject) for subject in subjects.values())
+    known.drop_hosts({"shop.example"})
+    assert [bool(known.get(subject)) for subject in subjects.values()] == [False, True]
+
+
 # --- settings
 
 
