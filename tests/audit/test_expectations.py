@@ -39,6 +39,14 @@ def test_the_builtin_expectations_are_satisfied(run, mixed, captures) -> None:
         assert json.loads(done.stdout)["expectations"] == []
 
 
+def test_each_of_several_expectations_is_checked(run, mixed, tmp_path) -> None:
+    (tmp_path / "own.toml").write_text('[[expect]]\nempty = "malformed"\n')
+    for order in ((tmp_path / "own.toml", "builtin"), ("builtin", tmp_path / "own.toml")):
+        done = run(mixed, *(word for each in order for word in ("--expect", str(each))), "--json")
+        assert done.exit_code == 1, done.output
+        assert [each["found"] for each in json.loads(done.stdout)["expectations"]] == ["1 rows"]
+
+
 TOML = """
 [[expect]]
 name = "nothing is malformed"

@@ -70,8 +70,9 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 @click.option(
     "--expect",
     "expected",
+    multiple=True,
     metavar="FILE|builtin",
-    help="Check expectations; exit 1 if the tables do not satisfy one.",
+    help="Check expectations; exit 1 if the tables do not satisfy one; may be repeated.",
 )
 @click.option(
     "--report",
@@ -111,7 +112,7 @@ def audit(
     long: bool,
     window: int | None,
     slots: tuple[str, ...],
-    expected: str | None,
+    expected: tuple[str, ...],
     page: str | None,
     follow: bool,
     until_idle: float | None,
@@ -195,7 +196,7 @@ def audit(
 
         try:
             asked = read_questions()
-            expectations = None if expected is None else read_expectations(expected)
+            expectations = [each for source in expected for each in read_expectations(source)]
             key = os.environ.get("SUBTRIE_REDACT_KEY")
             hidden = None if key is None else key.encode()
             options = {"planes": planes, "window": window, "redact": slots, "redact_key": hidden}
@@ -212,7 +213,7 @@ def audit(
             else:
                 result = stack.enter_context(once(asked, options))
             failed = None
-            if expectations is not None:
+            if expectations:
                 progress.step("checking expectations")
                 failed = failures(result, expectations)
             if lake != "parquet":

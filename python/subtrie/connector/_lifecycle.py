@@ -357,7 +357,7 @@ class Lifecycle:
     def _described(self) -> list[str]:
         """Return what the log says at startup: the plane, the broker, the number of endpoints."""
         nats, count = self._transport.nats, len(self._server.endpoints)
-        broker = "no broker: only this process is reached (set MICROBUS_NATS)"
+        broker = f"no broker: only this process is reached ({_settings.WITHOUT_BROKER})"
         if nats is not None:
             broker = self.broker()
         endpoints = "1 endpoint" if count == 1 else f"{count} endpoints"

@@ -82,8 +82,9 @@ async def _start_all(connectors: Iterable[Connector]) -> None:
 def warn_without_broker(connector: Connector) -> None:
     """Log a warning if a connector reaches nothing outside of its process."""
     if connector._transport.nats is None:
-        text = "%s: there is no broker, so only this process is reached (set MICROBUS_NATS)"
-        logger.warning(text, connector.host, extra={"service": connector.host})
+        text = "%s: there is no broker, so only this process is reached (%s)"
+        extra = {"service": connector.host}
+        logger.warning(text, connector.host, _settings.WITHOUT_BROKER, extra=extra)
 
 
 def log_to_stderr() -> None:

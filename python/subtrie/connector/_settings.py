@@ -13,6 +13,8 @@ from ._env_files import env_files
 _SCHEMES = ("nats", "tls")
 DEFAULT_URL = "nats://127.0.0.1:4222"
 _LOCAL = ("/127.0.0.1:", "/0.0.0.0:", "/localhost:")
+#: Why a connector has no broker.
+WITHOUT_BROKER = 'MICROBUS_NATS is not set, or the program gives nats=""'
 DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 

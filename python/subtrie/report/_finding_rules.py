@@ -149,7 +149,7 @@ RULES = (
         "address",
         _always("warning"),
         lambda row: f"The broker refused logins of {row['who'] or 'clients without a user'}",
-        "Its credentials are wrong or have expired, or a stranger tries some.",
+        "Its credentials are wrong or have expired, or a stranger tries to log in.",
         _always("Compare its credentials with those of the broker; the example is its address."),
         lambda row: row["outcome"] == "refused",
     ),
