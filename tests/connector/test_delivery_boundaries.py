@@ -79,17 +79,20 @@ async def test_pings_are_answered_while_the_server_reads(monkeypatch):
     async with one_session() as (made, peer):
         monkeypatch.setattr(session.Session, "_unread", lambda self: unread)
         for made.writable, unread, answered in (  # noqa: B007 - the patched method reads it
-            (False, session.MAX_UNREAD_PONGS + 1, 0),
             (False, session.MAX_UNREAD_PONGS, 1),
-            (False, session.MAX_UNREAD_PONGS - 1, 2),
-            (True, session.MAX_UNREAD_PONGS + 1, 3),
+            (False, session.MAX_UNREAD_PONGS - 1, 1),
+            (True, session.MAX_UNREAD_PONGS + 1, 1),
+            (False, session.MAX_UNREAD_PONGS + 1, 0),
         ):
             peer.say(b"PING\r\n")
             read = asyncio.get_running_loop().create_future()
             made._pongs.append(read)
             peer.say(b"PONG\r\n")
             assert await read is True
-            await until(lambda wanted=answered: peer.read.count(b"PONG\r\n") == wanted)
+            made.write(b"end")
+            await until(lambda: peer.read.endswith(b"end"))
+            assert peer.read.count(b"PONG\r\n") == answered
+            peer.read.clear()
 
 
 async def test_what_another_thread_left_is_written_first():
@@ -112,7 +115,35 @@ async def test_the_first_reason_is_the_one_that_is_told():
         assert await made.ping() is False
 
 
+async def test_a_loop_that_read_something_goes_on_reading(monkeypatch):
+    monkeypatch.setattr(session, "WATCH", 3600.0)  # the test looks
+    async with one_session() as (made, peer):
+        made.share()
+        made._let_read(asyncio.get_running_loop())
+        reading, own = made._reading, made._socket.dup()
+        assert made._read_on_loop(own) == (True, []), "there is nothing to read"
+        own.close()
+        peer.say(b"+OK\r\n")
+        await until(lambda: reading.reads)
+        assert made._reading is reading
+        made._watch(reading, reading.reads - 1)
+        assert made._reading is reading
+        made._watch(reading, reading.reads)
+        assert made._reading is None
+
+
 # --- one connection
+
+
+async def test_creds_without_a_seed_are_no_connection(make_server):  # noqa: F811
+    server = make_server(
+        authorization={
+            "users": [{"nkey": "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"}]
+        }
+    )
+    with pytest.raises(ConnectionError, match="0 seeds where one is expected"):
+        async with connected(server.url, creds="no creds"):
+            pass
 
 
 async def test_a_function_and_a_message_of_one_turn_keep_their_order(make_server):  # noqa: F811
