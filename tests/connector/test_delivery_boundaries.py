@@ -135,7 +135,7 @@ async def test_a_loop_that_read_something_goes_on_reading(monkeypatch):
 # --- one connection
 
 
-async def test_creds_without_a_seed_are_no_connection(make_server):  # noqa: F811
+async def test_creds_without_a_seed_do_not_connect(make_server):  # noqa: F811
     server = make_server(
         authorization={
             "users": [{"nkey": "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"}]

@@ -416,7 +416,7 @@ class HandlerRunner:
 
     def _respond(self, reply_to: str, response: ResponseEnvelope) -> None:
         transport = self._transport
-        if transport.deliver(reply_to, response, kept=False) or transport.nats is None:
+        if transport.deliver(reply_to, response) or transport.nats is None:
             return
 
         def failed(error: HTTPError) -> None:  # the caller will time out

@@ -294,7 +294,7 @@ class RequestServer:
         status = 202 if whole else 100
         if self._transport.in_process is not None:
             acknowledgement = self._acknowledgement(status, endpoint.queue, request)
-            if self._transport.deliver(reply_to, acknowledgement, kept=False):
+            if self._transport.deliver(reply_to, acknowledgement):
                 return
         before, after = self._written_ack(status, endpoint.queue)
         payload = before + request.message_id.encode() + after

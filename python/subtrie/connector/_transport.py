@@ -297,17 +297,15 @@ class Transport:
             except Exception:  # a watcher must not affect what it watches
                 logger.exception("%s: a watcher failed for subject %s", self.host, subject)
 
-    def deliver(self, subject: str, message: Envelope, *, kept: bool = True) -> bool:
-        """Deliver in process; False if no subscriber is there.
+    def deliver(self, subject: str, message: Envelope) -> bool:
+        """Deliver a message that the sender does not use again; False if no subscriber is there.
 
         Args:
             subject: The subject.
             message: The message.
-            kept: Whether the sender uses the message again.
         """
-        return (
-            self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
-        )
+        local = self.in_process
+        return local is not None and local.deliver(subject, message, kept=False) > 0
 
     def publish(self, subject: str, message: Envelope, failed: Failed) -> None:
         """Publish over the bus, from any thread; does nothing without a bus.
