@@ -193,6 +193,8 @@ class Log:
                 front = f"{'-' if pid is None else pid}/"
                 for key in [key for key in self._active if key[0].startswith(front)]:
                     self._end(key, pos, time)
+                for conn in list(self._open):
+                    self._close(conn, pos)
             return None
         conn, prefix = about
         violation = log.violation(text)

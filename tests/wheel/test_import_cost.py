@@ -126,7 +126,7 @@ def test_every_drawing_of_the_documentation_has_its_picture():
     }
     pictures = {path.name for path in (ROOT / "docs" / "pictures").glob("mermaid-*.svg")}
     assert sources == pictures
-    assert len(sources) > 3
+    assert sources
 
 
 def test_the_page_of_the_command_line_is_what_a_terminal_prints():
