@@ -136,11 +136,10 @@ fn answer(body: &[u8]) -> Option<Answer> {
         let end = end - FAILED_AT;
         return failure(&kind[..end], &unquote(&kind[end..kind.len().min(SHORT)]));
     }
-    let about_consumers = match body.get(TOLD.len()..)? {
-        kind if kind.starts_with(b"stream_") => false,
-        kind if kind.starts_with(b"consumer_") => true,
-        _ => return None,
-    };
+    let about_consumers = kind.starts_with(b"consumer_");
+    if !about_consumers && !kind.starts_with(b"stream_") {
+        return None;
+    }
     let text = unquote(&body[2..body.len().min(READ)]);
     let mut rest: &[u8] = &text;
     if about_consumers {
