@@ -6,7 +6,7 @@ from the deliveries of its consumers, else from its answer to the publisher.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,16 +115,24 @@ def deleted_streams(head: Partial) -> dict[tuple[str, str | None, str], int]:
     return {key: at for key, at in found.items() if told.get(key, -1) < at}
 
 
+def _logged_consumers(
+    head: Partial,
+) -> Iterator[tuple[str, str, str | None, str, str | None]]:
+    """Yield stream, name, account, ack policy and subject of delivery, as the log tells them."""
+    table = head.table("consumer")
+    columns = (table[name].to_pylist() for name in ("queue", "account", "subject", "reply"))
+    for queue, *told in sorted(zip(*columns, strict=True), key=_null_first):
+        stream, _, name = queue.partition(".")
+        yield stream, name, *told
+
+
 def ack_policies(
     head: Partial, given: Streams | None
 ) -> dict[tuple[str, str], frozenset[tuple[str | None, str]]]:
     """Return the ack policies of each stream and consumer, as the log tells them or as given."""
     found: dict[tuple[str, str], set[tuple[str | None, str]]] = {}
-    table = head.table("consumer")
-    columns = (table[name].to_pylist() for name in ("queue", "account", "subject"))
-    for queue, *policy in zip(*columns, strict=True):
-        stream, _, name = queue.partition(".")
-        found.setdefault((stream, name), set()).add(tuple(policy))
+    for stream, name, account, policy, _ in _logged_consumers(head):
+        found.setdefault((stream, name), set()).add((account, policy))
     for each in () if given is None else given.streams:
         for consumer in each.consumers or ():
             into = found.setdefault((each.name, _consumer_name(consumer.name)), set())
@@ -136,11 +144,8 @@ def told_consumers(
     head: Partial, given: Streams | None
 ) -> dict[tuple[str | None, str, str], tuple[str, str | None]]:
     """Return ack policy and subject of delivery of consumers by account, stream and name."""
-    table = head.table("consumer")
-    columns = (table[name].to_pylist() for name in ("queue", "account", "subject", "reply"))
     found: dict[tuple[str | None, str, str], tuple[str, str | None]] = {}
-    for queue, account, policy, deliver in sorted(zip(*columns, strict=True), key=_null_first):
-        stream, _, name = queue.partition(".")
+    for stream, name, account, policy, deliver in _logged_consumers(head):
         found[account, stream, name] = policy, deliver
     for each in () if given is None else given.streams:
         for consumer in each.consumers or ():
