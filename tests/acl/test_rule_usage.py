@@ -163,7 +163,7 @@ def test_microbus_rules_are_those_of_the_audit() -> None:
             [subscription(f"in.{n}x") for n in range(MOST_PARTS)],
             [f"in.{n}x" for n in range(MOST_PARTS)],
         ),
-        # A queue of several tokens is no queue that an entry may name.
+        # A queue of several tokens is not named in an entry.
         (["in.>"], [subscription("in.*", "w.x")], ["in.*"]),
         (["in.> w.>"], [subscription("in.*", "w.x")], ["in.* w.>"]),
     ],
