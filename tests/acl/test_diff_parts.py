@@ -138,6 +138,15 @@ def test_a_grant_outside_of_the_lists_has_an_example(change, site):
     assert [line for line in back.output.splitlines() if line.startswith("+")] == []
 
 
+def test_types_of_connections_are_read_in_any_case(site):
+    _changed(site, [("[ WEBSOCKET ]", "[ websocket, Mqtt ]")])
+    assert loads(site / "new.conf", dict(os.environ))
+    done = run("old.conf", "new.conf")
+    assert (done.exit_code, done.output.splitlines()) == (
+        1, ["+ new.conf:13:77: WEB/page may connect as MQTT, and publish ask.x so"],
+    )  # fmt: skip
+
+
 @pytest.mark.requirement("A81")
 def test_an_import_that_lets_a_message_reach_another_user_has_an_example(site, tmp_path):
     _changed(site, [

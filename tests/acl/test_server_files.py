@@ -89,6 +89,8 @@ def test_users_of_an_account_with_a_callout_had_the_lists_of_their_tokens(tmp_pa
     operator.account_jwt = operator.account_token(external)
     lists = {"type": "user", "subs": -1, "data": -1, "payload": -1, "pub": {"allow": ["a"]}}
     exempt = token(operator.account, gate.public_key.decode(), "gate", lists)
+    lists = {key: each for key, each in lists.items() if key != "pub"}
+    wide = token(operator.account, gate.public_key.decode(), "wide", lists)
     delegated, seed = operator.user({"pub": {"allow": ["a"]}})
     with serving(tmp_path / "live", operator.config) as url:
         client = admitted(url, **connecting(exempt, gate.seed.decode()))
@@ -96,14 +98,22 @@ def test_users_of_an_account_with_a_callout_had_the_lists_of_their_tokens(tmp_pa
         client.flush()
         assert client.refused == []
         client.close()
+        client = admitted(url, **connecting(wide, gate.seed.decode()))
+        client.publish("$SYS.REQ.USER.AUTH")
+        client.publish("x")
+        client.flush()
+        assert client.refused == [("Publish", "$SYS.REQ.USER.AUTH", None)]
+        client.close()
         assert admitted(url, **connecting(delegated, seed)) is None  # no callout answers
     store = tmp_path / "store"
     store.mkdir()
     for name, text in (("op", operator.jwt), ("account", operator.account_jwt),
-                       ("gate", exempt), ("user", delegated)):  # fmt: skip
+                       ("gate", exempt), ("wide", wide), ("user", delegated)):  # fmt: skip
         (store / f"{name}.jwt").write_text(text)
     users = Permissions.load_all(store)
     assert users["account/gate"].can_publish("a")
+    assert users["account/wide"].can_publish("x")
+    assert not users["account/wide"].can_publish("$SYS.REQ.USER.AUTH")
     assert not users["account/user"].determined
     assert "the authorization callout" in users["account/user"].decided_by
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
 import pytest
@@ -117,6 +118,27 @@ async def test_handlers_share_values_through_the_cache(make):
                 await one.cache.delete(**wrong)
         with pytest.raises(BusError, match="cache"):
             await one.cache.load("")
+
+
+async def test_two_values_of_other_replicas_are_none(make):
+    one, two, three = make(HOST), make(HOST), make(HOST)
+    async with one, two, three:
+        two._cache.hold("k", b"tea")
+        three._cache.hold("k", b"milk")
+        assert await one.cache.load("k") is None
+        three._cache.hold("k", b"tea")
+        assert await one.cache.load("k") == b"tea"
+
+
+async def test_the_old_value_is_gone_while_the_new_one_is_stored(make):
+    one, two = make(HOST), make(HOST)
+    async with one, two:
+        one._cache.hold("k", b"old")
+        storing = asyncio.create_task(one.cache.store("k", "new"))
+        await asyncio.sleep(0)
+        assert one._cache.value("k") is None
+        await storing
+        assert one._cache.value("k") == b"new"
 
 
 def test_a_value_that_was_not_used_for_an_hour_is_forgotten(make_memory, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import logging
 
@@ -10,6 +11,7 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector, HTTPError, JSONFormatter, RequestTimeout
+from subtrie.connector._tickers import Ticker
 
 HOST = "shop.example"
 MODULE_LEVEL = Connector("module.example", nats="nats://nowhere.invalid:1", plane="elsewhere")
@@ -47,6 +49,47 @@ async def test_runs_of_a_ticker_do_not_overlap_and_finish(make_memory):
         await asyncio.sleep(0.2)
     assert events[:4] == ["begin", "end", "begin", "end"]
     assert events.count("begin") == events.count("end")
+
+
+async def test_runs_that_were_missed_are_not_made_up_for(make_memory, monkeypatch):
+    """A run of ten intervals is followed by one at once, then by one an interval."""
+    loop, sleep = asyncio.get_running_loop(), asyncio.sleep
+    now, waits, runs = [loop.time()], [], []
+
+    async def slept(seconds):
+        waits.append(round(seconds, 6))
+        now[0] += seconds
+        await sleep(0)
+
+    def work():
+        runs.append(now[0])
+        now[0] += 10.0 if len(runs) == 1 else 0.0
+        if len(runs) == 4:
+            done.set()
+
+    done = asyncio.Event()
+    shop = make_memory(HOST)
+    ticker = Ticker(work, 1.0, at_once=False)
+    monkeypatch.setattr(loop, "time", lambda: now[0])
+    monkeypatch.setattr("subtrie.connector._tickers.asyncio.sleep", slept)
+    ticker.start(shop._runtime)
+    await done.wait()
+    await ticker.stop(1.0)
+    assert waits[:4] == [1.0, 0.0, 1.0, 1.0]
+
+
+async def test_a_ticker_has_no_context_of_who_started_the_service(make_memory):
+    caller = contextvars.ContextVar("caller", default="none")
+    seen = asyncio.get_running_loop().create_future()
+    shop = make_memory(HOST)
+
+    @shop.every(60, at_once=True)
+    def tick():
+        seen.set_result(caller.get())
+
+    caller.set("a request")
+    async with shop:
+        assert await seen == "none"
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])

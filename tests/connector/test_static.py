@@ -66,11 +66,13 @@ async def test_a_file_is_served_with_its_type(serving, path, body, kind):
             assert response.headers["Cache-Control"] == "max-age=60"
 
 
-async def test_a_folder_without_its_slash_is_elsewhere(serving):
+@pytest.mark.parametrize(("name", "place"), [("docs", "docs/"), ("a%20b%3F", "a%20b%3F/")])
+async def test_a_folder_without_its_slash_is_elsewhere(serving, folder, name, place):
+    (folder / "a b?").mkdir()
     caller, web = serving
     async with caller, web:
-        response = await caller.request("GET", f"{URL}/docs")
-    assert (response.status, response.headers["Location"]) == (307, "docs/")
+        response = await caller.request("GET", f"{URL}/{name}")
+    assert (response.status, response.headers["Location"]) == (307, place)
 
 
 @pytest.mark.parametrize(
