@@ -450,6 +450,17 @@ def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
     assert [each.name for each in folder.iterdir()] == ["a.creds"]
 
 
+def test_a_link_to_a_folder_is_replaced_and_a_folder_is_not(tmp_path):
+    folder, link = tmp_path / "folder", tmp_path / "a.creds"
+    folder.mkdir()
+    link.symlink_to(folder)
+    write_all([("text", link)])
+    assert (link.is_symlink(), link.read_text()) == (False, "text")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_all([("text", link), ("text", folder)])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.creds", "folder"]
+
+
 def test_a_mistake_in_a_script_of_another_service_stopped_the_rules_of_one(tree):
     """``--service`` chose among services only after every file had been judged."""
     script = HEAD.replace("orders.shop", "My Scratch") + 'Client("orders.shop")\n'

@@ -29,6 +29,30 @@ UNTOLD = {
     "a list that has a name": (
         'HOSTS = ["a", "b"]\nfor h in HOSTS: orders.request("GET", f"https://{h}/x")'
     ),
+    "a loop over a dictionary that holds another": (
+        'def f(o):\n    for h in {**o, "a.shop": 1}: orders.request("GET", f"https://{h}/x")'
+    ),
+    "the items of a dictionary that holds another": (
+        'def f(o):\n    for h, _ in {**o, "a.shop": 1}.items():'
+        ' orders.request("GET", f"https://{h}/x")'
+    ),
+    "a loop over a tuple that holds another": (
+        'def f(o):\n    for h in (*o, "a.shop"): orders.request("GET", f"https://{h}/x")'
+    ),
+    "an inner loop with the same name": (
+        'for h in ("a.shop",):\n    for h in ("b.shop",): pass\n'
+        '    orders.request("GET", f"https://{h}/x")'
+    ),
+    "more iterations than are followed": (
+        f"for a in {tuple(range(257))}: orders.request('GET', f'https://a{{a}}.shop/x')"
+    ),
+    "an item of a pair": (
+        'for p in (("GET", "a.shop"),): orders.request("GET", f"https://{p[1]}/x")'
+    ),
+    "more names than values": (
+        '*_, g, h = ("a.shop",)\norders.request("GET", f"https://{g}/x")'
+    ),
+    "what a star takes": 'm, *h = ("GET", "a.shop")\norders.request(m, f"https://{h}/x")',
     "a loop over a call": 'for h in hosts(): orders.request("GET", f"https://{h}/x")',
     "stars": 'def f(*a): orders.request(*a)',
     "double stars": 'def f(**a): orders.request("GET", **a)',
@@ -96,6 +120,15 @@ TOLD = {
     "pairs stay together": (
         'for m, h in (("GET", "a.shop"), ("PUT", "b.shop")): orders.request(m, f"https://{h}/x")',
         ["GET a.shop:443/x", "PUT b.shop:443/x"]),
+    "names behind a star": (
+        '*_, m, h = ("GET", "a.shop")\nn, *_, i = ("PUT", 1, 2, "b.shop")\n'
+        'orders.request(m, f"https://{h}/x")\norders.request(n, f"https://{i}/x")',
+        ["GET a.shop:443/x", "PUT b.shop:443/x"]),
+    "so many iterations as are followed": (
+        'for a in range(0): pass\n'
+        f'for a in {tuple(range(16))}:\n    for b in {tuple(range(16))}:\n'
+        '        orders.request("GET", f"https://a{a}.shop/{b}")',
+        sorted(f"GET a{a}.shop:443/{b}" for a in range(16) for b in range(16))),
     "a dictionary": (
         'for h, p in {"a.shop": 81, "b.shop": 82}.items():\n'
         '    orders.request("GET", f"https://{h}:{p}/x")',

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from base64 import b64decode
 from collections import defaultdict
 from pathlib import Path
@@ -32,6 +33,7 @@ from subtrie.wire import (
     read_capture_operations,
     read_operations,
 )
+from subtrie.wire._tap import _Recorder
 from subtrie.wire._trace_operations import log_operation
 
 
@@ -264,8 +266,6 @@ def test_lost_bytes_end_a_stream_with_an_error(tmp_path):
 
 def test_a_slow_disk_does_not_slow_the_traffic_and_lost_bytes_are_counted(tmp_path, monkeypatch):
     """Real traffic with a blocked writer and a small queue."""
-    import threading
-
     held = threading.Event()
     append = capture.Writer._append
 
@@ -299,6 +299,24 @@ def test_a_slow_disk_does_not_slow_the_traffic_and_lost_bytes_are_counted(tmp_pa
     lost = sum(record.about["bytes"] for record in records if record.kind == "lost")
     assert lost
     assert kept + lost == 2 * len(payload)
+
+
+def test_as_many_bytes_may_wait_as_the_limit_says(tmp_path, monkeypatch):
+    held = threading.Event()
+    append = capture.Writer._append
+    monkeypatch.setattr(
+        capture.Writer, "_append", lambda self, row: (held.wait(20), append(self, row))
+    )
+    recorder = _Recorder(capture.Writer(tmp_path), 4)
+    recorder.put("opened", 1, b"")  # the writer is busy with it
+    recorder.put("c2s", 1, b"ab")
+    recorder.put("s2c", 1, b"cd")
+    for piece in (b"x", b"yz"):
+        recorder.put("c2s", 1, piece)
+    held.set()
+    recorder.close()
+    records = [(each.kind, each.data or each.about.get("bytes")) for each in capture.read(tmp_path)]
+    assert records == [("opened", None), ("c2s", b"ab"), ("s2c", b"cd"), ("lost", 3)]
 
 
 def test_the_command_records_until_it_is_stopped(tmp_path):
