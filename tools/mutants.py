@@ -143,6 +143,10 @@ PARTS = {
             "tests/index/test_dispatcher.py::test_the_shared_dispatcher_is_empty_in_a_forked_child",
         ),
     ),
+    "permissions": Part(
+        tuple(f"python/subtrie/acl/{name}*.py" for name in ("_", "_jetstream/", "_load/")),
+        tests=("tests/acl",),
+    ),
     "audit": Part(
         tuple(f"python/subtrie/audit/{name}/*.py" for name in ("_answers", "_partial", "_tables")),
         tests=(

@@ -62,6 +62,23 @@ def test_names_are_not_variable() -> None:
     assert [name for name in names if is_variable(name)] == []
 
 
+@pytest.mark.parametrize(
+    ("token", "variable"),
+    [
+        ("deadbeefcaf1", True), ("deadbeefca1", False), ("deadbeefcafe", False),
+        ("DEADBEEFCAF1", True), ("deadBEEFCAF1", False),
+        ("0a1b2c3d-1234-abcd-ef00-0123456789ab", True),
+        ("facadeda-beef-abcd-efab-deadbeefcafe", False),
+        # Two changes of class in five characters, in at least sixteen.
+        ("aAaAaAaA" + "a" * 12, True), ("aAaAaAaa" + "a" * 12, False),
+        ("aAaAaAaA" + "a" * 8, True), ("aAaAaAaA" + "a" * 7, False),
+        ("0", True), ("0x", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_token_is_variable_from_a_limit_on(token: str, variable: bool) -> None:
+    assert is_variable(token) is variable
+
+
 @pytest.mark.requirement("P-05")
 def test_a_wildcard_needs_values_days_and_sources() -> None:
     two = [edge("items.*"), edge("items.*", source="b")]

@@ -84,6 +84,8 @@ def test_lists_of_plain_subjects_and_no_lists():
     [
         (b"", "bad json"), (b"[]", "bad json"), (b"[" * 100_000, "bad json"), (b"{}", "monitor"),
         (b'{"connections":7}', "monitor"), (b'{"connections":[7]}', "monitor"),
+        (b'{"connections":[],"total":true}', "monitor"), (b'{"connections":[],"now":7}', "monitor"),
+        (b'{"connections":[],"total":1.0}', "monitor"),
         (b'{"subscriptions_list":[{}]}', "monitor"), (b'{"routes":[{"subscriptions_list":[7]}]}',
                                                       "monitor"),
     ],
