@@ -224,6 +224,29 @@ def test_policy_tests_name_their_files(files):
     assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
 
 
+def test_a_decision_that_is_not_determined_is_never_as_expected(files):
+    (files / "chance.conf").write_text(
+        "authorization { users: [ { user: u, password: open, permissions: { publish: b.0 } } ] }"
+        '\nmappings { a: "b.{{random(2)}}" }\n'
+    )
+    policy = files / "policy.txt"
+    for said in ("yes", "no"):
+        policy.write_text(f"{said} publish a\n")
+        done = run("acl", "test", policy, files / "chance.conf", "--user", "u")
+        assert (done.exit_code, done.output[0]) == (1, "?")
+
+
+def test_an_option_about_the_file_is_not_about_a_file_that_a_policy_names(files):
+    (files / "accounts.conf").write_text(
+        "accounts { A: { users: [ { user: u, password: open, permissions: { publish: a } } ] }\n"
+        "B: { users: [ { user: v, password: open } ] } }"
+    )
+    policy = files / "policy.txt"
+    policy.write_text("yes publish a\nof accounts.conf v\nyes publish b\n")
+    done = run("acl", "test", policy, files / "accounts.conf", "--user", "u", "--account", "A")
+    assert done.exit_code == 0, done.output
+
+
 def test_policy_tests_of_the_broker(files):
     rules = files / "rules.json"
     rules.write_text(Permissions(subscribe_allow=["a.>"], subscribe_deny=["a.b"]).dump())

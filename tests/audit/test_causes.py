@@ -11,7 +11,9 @@ from rich.console import Console
 from trace_writer import Trace
 
 from subtrie._cli import audit_tables
+from subtrie._findings.finding import Finding
 from subtrie.audit import TABLES, Questions, audit, verdict
+from subtrie.report._causes import Judged, by_identity
 from subtrie.report._findings import all_findings
 
 TAX = "tax.1"
@@ -59,6 +61,57 @@ def test_messages_lost_while_their_subscriber_was_gone_are_in_the_verdict(tmp_pa
     names = ("published", "delivered", "undelivered", "bytes")
     assert [received[name] for name in names] == ([3, 3, 0, 6] if again else [2, 2, 0, 4])
     assert [lost[name] for name in names] == [2, 0, 2, 4]
+
+
+@pytest.mark.parametrize("seconds", [0.9, 1.1])
+def test_a_slow_consumer_is_the_cause_if_its_connection_ended_at_once(tmp_path, seconds):
+    trace = Trace()
+    login = "$G/user:billing"
+    trace.write(2, "<<- [SUB tax.* 1]", login=login)
+    trace.write(1, f"<<- [PUB {TAX} 2]", login="$G/user:web")
+    trace.deliver(2, TAX, "1")
+    trace.tick(2)
+    trace.write(
+        2, "Slow Consumer Detected: WriteDeadline of 10s exceeded", level="INF", login=login
+    )
+    trace.tick(seconds)
+    trace.write(2, "Client connection closed: Slow Consumer", level="DBG", login=login)
+    trace.tick(2)
+    trace.write(1, f"<<- [PUB {TAX} 2]", login="$G/user:web")
+    log = tmp_path / "trace.log"
+    log.write_text(trace.text())
+    with audit([str(log)], questions=Questions()) as run:
+        found = {each.rule: each for each in all_findings(run)}
+    cut = "was cut off: no client received 1 messages to tax.*"
+    assert (cut in found["slow_consumers"].message) is (seconds < 1)
+    assert len(found) == (1 if seconds < 1 else 2)
+
+
+def judged(rule: str, account: str | None, level: str = "error") -> Judged:
+    return Judged(Finding(rule, level, f"{rule} of {account}", user="u", count=1), account=account)
+
+
+def test_misuse_without_an_account_is_that_of_the_only_account() -> None:
+    connect, one, two = (
+        judged("claimed_users", None),
+        judged("refused", "A"),
+        judged("refused", "B"),
+    )
+    assert len(by_identity([connect, one])) == 1
+    found = by_identity([connect, one, two])
+    assert sorted(each.message for each in found) == [
+        "claimed_users of None", "refused of A", "refused of B",
+    ]  # fmt: skip
+
+
+def test_a_note_about_an_identity_is_a_finding_of_its_own() -> None:
+    rules = ("spoofed", "violations")
+    levels = [("error", "warning"), ("error", "note"), ("note", "note")]
+    found = [
+        by_identity([judged(rule, "A", level) for rule, level in zip(rules, each, strict=True)])
+        for each in levels
+    ]
+    assert [len(each) for each in found] == [1, 2, 2]
 
 
 def spoofing(login: str) -> Trace:

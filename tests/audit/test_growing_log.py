@@ -16,6 +16,8 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
+from subtrie.audit import OutputFolderError, Questions
+from subtrie.audit._growing import VERSION, check_stream, may_be_several
 from subtrie.audit._readers.growing_log import (
     RotatedAwayError,
     advance,
@@ -296,6 +298,28 @@ def test_an_offset_of_another_version_is_refused(live):
     live.write_bytes(messages("a"))
     with pytest.raises(ValueError, match="offsets of version 9"):
         advance([str(live)], {"version": 9, "logs": {}})
+
+
+def test_partials_that_cannot_be_gone_on_with_are_refused():
+    asked = Questions()
+    check_stream({"logs": {}, "version": -1}, asked, "out")  # nothing was read
+    for version, answers, questions, told in (
+        (VERSION + 1, True, None, "another version of subtrie"),
+        (VERSION, False, asked, "a stream that began without questions"),
+    ):
+        stream = {"logs": {"a": 1}, "version": version, "answers": answers}
+        with pytest.raises(OutputFolderError, match=told):
+            check_stream(stream, questions, "out")
+    for answers, questions in ((True, asked), (True, None), (False, None)):
+        stream = {"logs": {"a": 1}, "version": VERSION, "answers": answers}
+        check_stream(stream, questions, "out")
+
+
+def test_which_paths_may_be_the_logs_of_several_servers(tmp_path):
+    (tmp_path / "folder").mkdir()
+    several = [["a", "b"], [str(tmp_path / "folder")], ["*.log"], ["a?.log"], ["a[12].log"]]
+    assert all(may_be_several(each) for each in several)
+    assert not may_be_several([str(tmp_path / "a.log")])
 
 
 @pytest.mark.parametrize("begun", ["with a line", "empty"])
