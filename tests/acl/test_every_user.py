@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,7 +55,8 @@ def test_a_table_of_all_users(conf):
     done = run("acl", "show", conf)
     lines = done.output.splitlines()
     assert lines[0].split()[:4] == ["user", "account", "publish", "subscribe"]
-    assert len(lines) == 5
+    assert len(lines) == 6
+    assert lines[-1] == "findings about the broker itself: 1 warning"
     rows = [json.loads(line) for line in run("acl", "show", conf, "--json").output.splitlines()]
     by_name = {row["user"]: row for row in rows}
     assert list(by_name) == ["sys", "admin", "ingest", "dash"]
@@ -66,6 +68,23 @@ def test_a_table_of_all_users(conf):
     assert by_name["dash"]["inbox"] is None
     assert "2 in 1m" in done.output
     assert run("acl", "show", conf, "--user", "dash").output.startswith("publish allow: ")
+
+
+@pytest.mark.parametrize("broker", ["", "no_auth_user: dash\n", "leafnodes { port: 7422 }\n"])
+def test_show_counts_the_findings_that_lint_reports(broker, conf):
+    """It counted those about entries alone, without notes: other numbers than lint."""
+    conf.write_text(broker + conf.read_text())
+    found = [json.loads(line) for line in run("acl", "lint", conf, "--json").output.splitlines()]
+    rows = [json.loads(line) for line in run("acl", "show", conf, "--json").output.splitlines()]
+    for row in rows:
+        label = f"{row['account']}/{row['user']}" if row["account"] else row["user"]
+        assert row["findings"] == sum(each.get("user") == label for each in found), label
+    shown = run("acl", "show", conf).output
+    levels = {
+        level: sum(map(int, re.findall(rf"(\d+) {level}", shown)))
+        for level in ("error", "warning", "note")
+    }
+    assert levels == {level: sum(each["level"] == level for each in found) for level in levels}
 
 
 def test_who(conf):
@@ -228,7 +247,7 @@ def test_many_users(tmp_path):
     )
     path = tmp_path / "many.conf"
     path.write_text(f"authorization {{ users [\n{users}\n] }}\n")
-    assert len(run("acl", "show", path).output.splitlines()) == 501
+    assert len(run("acl", "show", path).output.splitlines()) == 502
     assert run("acl", "who", "u7.a", path).output.split() == ["✓", "u7", "u7.>"]
     assert isinstance(io.StringIO(run("acl", "lint", path).output).read(), str)
 

@@ -232,9 +232,12 @@ def test_a_broker_delivered_what_a_policy_said_it_does_not(tmp_path):
     assert "p" not in said.split()
     said = run("acl", "who", "orders.>", path, "--verb", "subscribe", status=2)
     assert "? a  the models do not agree" in said
+    # A wider subscription takes the messages, too; --verb receive alone told it.
+    said = run("acl", "who", "orders.eu.*", path, "--verb", "subscribe", status=2)
+    assert said.startswith("? a  by a subscription to orders.>: not determined: ")
     ask = ("why", "orders.>", "-p", path, "--user", "a", "--verb", "subscribe")
-    assert "? orders.>  the models do not agree" in run(*ask, status=1)
-    row = json.loads(run(*ask, "--json", status=1))
+    assert "? orders.>  the models do not agree" in run(*ask, status=2)  # as acl who; it was 1
+    row = json.loads(run(*ask, "--json", status=2))
     assert (row["model"], row["determined"], row["models_disagree"]) == ("both", False, True)
     assert "✗" in run(*ask, "--model", "strict", status=1)
     # A line or an option may name one model.

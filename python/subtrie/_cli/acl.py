@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..acl import Permissions, ResponseLimit
 from ..acl._lint import jwt_size
 from .acl_diff import diff
 from .acl_flows import flows
-from .acl_lint import lint, rule
+from .acl_lint import findings_of, lint, rule
 from .acl_need import need
 from .acl_streams import streams
 from .acl_test import test
@@ -26,6 +27,7 @@ from .acl_who import who
 from .anonymous import anonymity
 from .command_group import CommandGroup
 from .format_option import FORMS, JSON, TEXT, by_format, formats
+from .lint_baseline import Comments
 from .output_formats import print_findings
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
 from .stream import console, printable
@@ -62,8 +64,8 @@ def show(
     r"""Show what FILE grants: the lists of one user, or a table of all users.
 
     As JSON, subtrie permissions JSON; of several users, one object for each row. As SARIF and
-    JUnit, one note or passed test case for each entry; of several users, for each user. Exit code
-    2 if what a user may do is decided elsewhere.
+    JUnit, one note or passed test case for each entry; of several users, for each user. The
+    findings are those of lint. Exit code 2 if what a user may do is decided elsewhere.
 
     \b
     Examples:
@@ -73,7 +75,8 @@ def show(
     if not selection.names_a_user:
         users = selection.load_each(file)
         if every_user or len(users) > 1:
-            show_users(users, str(file), plane, form)
+            found = findings_of(file, selection, plane)
+            show_users(users, str(file), itertools.filterfalse(Comments().suppress, found), form)
             raise SystemExit(0 if all(each.determined for each in users.values()) else 2)
     permissions = selection.load_determined(file)
     if form == JSON:

@@ -95,7 +95,7 @@ def lint(
     findings = [
         each
         for file in files
-        for each in _of_file(file, selection, plane)
+        for each in findings_of(file, selection, plane)
         if each.rule in chosen and not comments.suppress(each) and fingerprint(each) not in known
     ]
     if new_baseline is not None:
@@ -110,7 +110,14 @@ def lint(
     raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
 
 
-def _of_file(file: Path, selection: UserSelection, plane: str | None) -> list[Finding]:
+def findings_of(file: Path, selection: UserSelection, plane: str | None) -> list[Finding]:
+    """Return all findings about a file, each with its user; of the broker those without a user.
+
+    Args:
+        file: the file, also ``-``.
+        selection: the users.
+        plane: the plane of a Microbus deployment; None if the entries tell.
+    """
     deployment = None
     try:
         if selection.names_a_user:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
 
 from .._core.duration import readable_duration
-from .._findings.finding import Finding
+from .._findings.finding import Finding, counted
 from .._nats.jwt import utc_text
 from ..acl import Permissions
-from ..acl._microbus import about_microbus
 from .anonymous import anonymity
 from .format_option import JSON, TEXT
 from .output_formats import print_findings
@@ -22,25 +22,33 @@ _HEADINGS = (
 )  # fmt: skip
 #: The columns of text that are left out if no row says anything in them.
 _ONLY_IF_TOLD = frozenset(("types", "expires"))
+_UNKNOWN = "not determined"
 #: Characters of a public key of an NKey, and those that the table shows at each end of it.
 _KEY, _ENDS = 56, 6
 
 
-def show_users(users: dict[str, Permissions], file: str, plane: str | None, form: str) -> None:
+def show_users(
+    users: dict[str, Permissions], file: str, findings: Iterable[Finding], form: str
+) -> None:
     """Print one row for each user: how many entries, and what stands out.
 
     Args:
         users: the permissions by user.
         file: the file they are from.
-        plane: the plane of a Microbus deployment; None if the entries tell.
+        findings: what ``subtrie acl lint`` reports about them, and about the broker.
         form: the format.
     """
-    microbus = plane is not None or about_microbus(users.values())
-    rows = [_row(name, permissions, microbus) for name, permissions in users.items()]
+    found: dict[str, list[Finding]] = {}
+    for each in findings:  # of a file of one user all are about it
+        found.setdefault("" if "" in users else each.user, []).append(each)
+    rows = [_row(name, each, found.get(name, [])) for name, each in users.items()]
     if form == JSON:  # without the cells of the table
         for row in rows:
             print_json(row)
         return
+    for row, name in zip(rows, users, strict=True):
+        if row["findings"] != _UNKNOWN:
+            row["findings"] = counted(found.get(name, []))
     texts = [list(_HEADINGS), *([_cell(row[key]) for key in _HEADINGS] for row in rows)]
     if form != TEXT:
         pairs = zip(users.values(), texts[1:], strict=True)
@@ -61,6 +69,8 @@ def show_users(users: dict[str, Permissions], file: str, plane: str | None, form
     for name, permissions in users.items():
         if (reason := anonymity(permissions)) is not None:
             screen.print(Text(printable(f"{name}: {reason}")))
+    if others := [each for name, rest in found.items() if name not in users for each in rest]:
+        screen.print(Text(f"findings about the broker itself: {counted(others)}"))
 
 
 def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:
@@ -75,7 +85,7 @@ def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:
     return Finding.at(permissions.place or file, "user", "note", message, user=label)
 
 
-def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]:
+def _row(label: str, permissions: Permissions, found: list[Finding]) -> dict[str, Any]:
     account, _, name = label.rpartition("/")
     row: dict[str, Any] = {"user": name, "account": account or None}
     until = permissions.expires
@@ -84,7 +94,7 @@ def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]
         "expires": None if until is None else utc_text(until),
     }
     if not permissions.determined:
-        return row | dict.fromkeys(_HEADINGS[2:], "not determined") | login
+        return row | dict.fromkeys(_HEADINGS[2:], _UNKNOWN) | login
     if permissions.anonymous:
         row["anonymous"] = permissions.anonymous
     for verb in ("publish", "subscribe"):
@@ -99,15 +109,14 @@ def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]
         for verb in ("publish", "subscribe")
         if not permissions.lists(verb)[1] and ">" in permissions.lists(verb)[0]
     ]
-    found = permissions.lint(microbus=microbus)
-    inboxes = [each for each in found if each.rule == "inbox"]
+    inboxes = [each for each in found if each.rule == "inbox"]  # also if a comment accepts it
     limit = permissions.allow_responses
     return row | {
         "everything": everything,
         "inbox": str(inboxes[0].witness) if inboxes else None,
         "responses": limit and {"max": limit.max, "expires": limit.expires},
         **login,
-        "findings": sum(each.level != "note" for each in found),
+        "findings": len(found),
     }
 
 
@@ -126,4 +135,4 @@ def _cell(value: Any) -> str:
         return f"{often} in {readable_duration(value['expires'])}"
     if isinstance(value, list):
         return ", ".join(value) or "-"
-    return "-" if value in (None, 0) else printable(str(value))
+    return "-" if value in (None, "") else printable(str(value))

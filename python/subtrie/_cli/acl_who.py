@@ -46,7 +46,7 @@ def who(
     model: str | None,
     form: str,
 ) -> None:
-    r"""List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
+    r"""List the users of FILES that may publish SUBJECT; --verb asks another question.
 
     With --verb read, write, delete or admin, SUBJECT is a stream, or a subject that streams
     capture, and FILES hold the streams, too: a saved answer of
@@ -55,11 +55,11 @@ def who(
     SUBJECT is one of ACCOUNT, as its clients publish it. Users of other accounts are listed, too,
     if exports, imports or mappings lead there, with the subject by which they know the message.
     Without an account, every account is asked. Each user comes with the rule that decides. SUBJECT
-    may be a pattern: then who may do so with any subject of it (subscribe: with the whole pattern),
-    and an example. A user about whom it is not known, because the permissions are decided elsewhere
-    or the models differ, has a question mark, and so have clients of other brokers that a cluster,
-    a gateway or a leaf node may bring in. Exit code 1 if no user may, 2 if that is not known of
-    one.
+    may be a pattern: then who may do so with any subject of it, and an example; to subscribe means
+    with the whole pattern, so that who may receive some of it alone is not listed. A user about
+    whom it is not known, because the permissions are decided elsewhere or the models differ, has a
+    question mark, and so have clients of other brokers that a cluster, a gateway or a leaf node may
+    bring in. Exit code 1 if no user may, 2 if that is not known of one.
 
     \b
     Examples:

@@ -67,8 +67,8 @@ def why(
     r"""Decide whether each SUBJECT may be published (or subscribed to), and explain why.
 
     Reads one per line from standard input if none is given. Exit code 0 if all are allowed, 1 if
-    one is refused, or the models differ, 2 if one is not a valid subject, or the permissions of a
-    user are decided elsewhere.
+    one is refused, 2 if one is not a valid subject or not determined (?): the models differ, a
+    mapping does not tell, or the permissions of a user are decided elsewhere.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def why(
     if form not in (JSON, TEXT):
         _report(form, answers, verb, str(source))
     known = all(each.determined for each in users.values())
-    if not known or any(isinstance(said, SubtrieError) for _, _, said in answers):
+    if not known or any(isinstance(s, SubtrieError) or not s.determined for _, _, s in answers):
         raise SystemExit(2)
     raise SystemExit(0 if all(said for _, _, said in answers) else 1)
 
@@ -136,16 +136,24 @@ def _report(
 ) -> None:
     rows, passed, cells = [], [], []
     for text, name, said in answers:
-        allowed = isinstance(said, Decision) and bool(said)
-        because = str(said) if isinstance(said, SubtrieError) else said.explanation
+        allowed, code, because = _told(said)
         asked = f"{name}: {verb} {text}" if name else f"{verb} {text}"
-        if allowed:
+        if code is None:
             passed.append(Passed(file, asked))
         else:
-            rows.append(Finding.at(file, "refused", "error", f"{asked}: {because}"))
-        cells.append((name, text, "yes" if allowed else "no", because))
+            rows.append(Finding.at(file, code, "error", f"{asked}: {because}"))
+        cells.append((name, text, allowed, because))
     table = (("user", verb, "allowed", "why"), cells)
     print_findings(form, "subtrie why", rows, table=table, passed=passed)
+
+
+def _told(said: Decision | SubtrieError) -> tuple[str, str | None, str]:
+    """Return whether it is allowed, the rule of the finding if it is not certain, and why."""
+    if isinstance(said, SubtrieError):
+        return "no", "refused", str(said)
+    if not said.determined:
+        return "not determined", "not-determined", said.explanation
+    return ("yes", None, said.explanation) if said else ("no", "refused", said.explanation)
 
 
 def _say(text: str, name: str, said: Decision | SubtrieError) -> None:

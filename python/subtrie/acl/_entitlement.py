@@ -90,13 +90,25 @@ def _subscription(permissions: Permissions, pattern: str, model: str | None) -> 
             return Entitlement(answer.rule or "everything")
         if not answer.determined and unknown is None:
             unknown = Entitlement(answer.explanation, determined=False)
-    return unknown
+    return unknown or (None if model == STRICT else _wider(permissions, pattern))
 
 
 def _can_subscribe(
     permissions: Permissions, pattern: str, queue: str | None, model: str
 ) -> Decision:
     return permissions.can_subscribe(pattern, queue=queue, model=model)
+
+
+def _wider(permissions: Permissions, pattern: str) -> Entitlement | None:
+    """Return an entry by which a broker may admit a wider subscription than the lists cover."""
+    for deep, queue in _deeper(permissions.subscribe_allow or ()):
+        if engine.covers(deep, pattern):
+            answer = permissions.can_subscribe(deep, queue=queue, model=BROKER)
+            if not answer.determined:
+                entry = deep if queue is None else f"{deep} {queue}"
+                why = f"by a subscription to {entry}: {answer.explanation}"
+                return Entitlement(why, determined=False)
+    return None
 
 
 def _beyond(
