@@ -151,6 +151,22 @@ def test_the_same_log_gives_the_same_bytes(run, spark, mixed, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed.log", "out"]
 
 
+@pytest.mark.parametrize("on_spark", [False, True])
+def test_a_directory_that_it_makes_is_of_its_owner_only(
+    run, request, mixed, tmp_path, on_spark
+) -> None:
+    """The tables have subjects and identities, and every user of the machine could list them."""
+    master = request.getfixturevalue("spark").conf.get("spark.master") if on_spark else None
+    engine = ["--master", master] if on_spark else []
+    out, shared = tmp_path / "new" / "out", tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o775)
+    for each in (out, shared):
+        assert run(mixed, "--out", each, *engine).exit_code == 0
+    assert out.stat().st_mode & 0o777 == 0o700
+    assert shared.stat().st_mode & 0o777 == 0o775  # made beforehand, for whoever shares it
+
+
 def test_the_report_is_written_and_named(run, mixed, tmp_path) -> None:
     page = tmp_path / "page.html"
     done = run(mixed, "--out", tmp_path / "run", "--report", page)

@@ -83,7 +83,7 @@ class RunFolder:
         written = {row["table"]: row for row in tables}
         self._check()
         earlier = self._files_of_manifest()
-        self.files.create_dir(self.root, recursive=True)
+        _make(self.files, self.root)
         partials = [] if stream is None else list(stream["partials"])
         placed = [*written.values(), *({"file": name} for name in partials)]
         entries = {
@@ -172,6 +172,7 @@ class RunFolder:
 
     def _stage(self, name: str, data: bytes) -> None:
         """Write a file into the hidden folder, so that a part of it is never visible."""
+        _make(self.files, self.root)
         self.files.create_dir(self._at(self.staging), recursive=True)
         with self.files.open_output_stream(self._at(f"{self.staging}/{name}")) as stream:
             stream.write(data)
@@ -257,6 +258,21 @@ def open_folder(path: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), path
 
 
+def _make(files: fs.FileSystem, root: str) -> None:
+    """Make the directory of a result, for its owner only: it has subjects and identities.
+
+    One that is there keeps its rights, so that users of a cluster can share it.
+    """
+    from pyarrow import fs
+
+    if not isinstance(files, fs.LocalFileSystem):
+        files.create_dir(root, recursive=True)
+    elif not os.path.isdir(root):
+        os.makedirs(os.path.dirname(root) or ".", exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # another worker made it
+            os.mkdir(root, 0o700)
+
+
 def file_in(path: str, name: str) -> str:
     """Return the path of a file in a folder; the query of a URI stays at its end."""
     folder, mark, query = path.partition("?") if "://" in path else (path, "", "")
@@ -318,6 +334,7 @@ def _is_well_formed(manifest: dict[str, Any]) -> bool:
 def stage_file(path: str, staging: str, local: str, name: str) -> None:
     """Copy a complete local file into the hidden folder of a run; runs in a worker."""
     files, root = open_folder(path)
+    _make(files, root)
     folder = f"{root}/{staging}"
     files.create_dir(folder, recursive=True)
     part = f"{folder}/.{uuid.uuid4().hex}"
