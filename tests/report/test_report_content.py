@@ -186,6 +186,24 @@ def test_prose_in_markdown_has_no_mention_and_keeps_words_with_underscores():
     assert escaped("a_b _c_ @team") == "a_b &#95;c&#95; &#64;team"
 
 
+@given(st.text(st.sampled_from("ab:!()[]/ .0w<_-"), max_size=14))
+@example("http://a.b (x)[y](z) :smile: !!! a:+1: a:100:")
+@example("[x](a)![y](b)")
+def test_prose_in_markdown_stays_text(text):
+    """A colon was written as ``&#58;``, which a terminal and a diff show as it is."""
+    shown = escaped(text)
+    assert unescape(shown) == printable(text)
+    rendered = MarkdownIt("commonmark").enable("table").renderInline(f"x{shown}")
+    assert unescape(rendered).replace("\n", "") == f"x{printable(text)}"
+    assert not re.search(r":(?!\d\d:)[a-z0-9+-]+:|://|!\[|\]\(", shown)
+
+
+def test_prose_in_markdown_is_plain_where_that_is_safe():
+    plain = "not compared: 3 (a, b) at 08:00:01! of a.b, 'x': 2"
+    assert escaped(plain) == plain
+    assert escaped("a:b x:100: https://a") == "a&#58;b x&#58;100: https&#58;//a"
+
+
 def test_a_violation_that_is_a_spoofed_source_is_one_finding(tmp_path):
     """Each spoofed message was two findings, ``spoofed`` and ``violations``."""
     subject = "prod.safe.443.web_example.stock_example._.GET.items"

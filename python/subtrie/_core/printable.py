@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 
 #: Characters that Markdown or HTML may read as markup, links or mentions, also within ``<code>``.
-_MARKUP = re.compile(r"[&<>|`*_\[\]()!@#~:\\]")
+#: Parentheses are plain, because no bracket before them is; so are a colon and an exclamation mark
+#: after a word that end it, and the colons of a time: no address, emoji or image begins there.
+_MARKUP = re.compile(
+    r"[&<>|`*_\[\]@#~\\]|(?<![A-Za-z0-9)'\"])[:!]|:(?!\d\d(?!\w)|\s|$)|!(?!\s|$)", re.ASCII
+)
 #: An underscore within a word is never emphasis; escaping it makes prose unreadable.
 _WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])")
 #: Text without a character that could end a code span or a cell, begin a link or be a mention: the
-#: wildcards and the underscores of subjects are none.
-_SPAN = re.compile(r"[^&<|`\[\]()!@#~:\\ ](?:[^&<|`\[\]()!@#~:\\]*[^&<|`\[\]()!@#~:\\ ])?")
+#: wildcards and the underscores of subjects are none. It does not begin as what names a language
+#: (``#!``, ``:::``).
+_SPAN = re.compile(r"[^&<|`\[\]()!@#~:\\ ](?:[^&<|`\[\]@\\]*[^&<|`\[\]@\\ ])?")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -29,8 +34,8 @@ def shortened(text: str, most: int = 48) -> str:
 def code(text: str) -> str:
     """Return a subject as inline code, in which nothing is markup, a link or a mention.
 
-    A code span, so that a terminal and a diff show the subject as it is; text with other
-    characters of Markdown than ``*``, ``_`` and ``>`` is an HTML element, where they are escaped.
+    A code span, so that a terminal and a diff show the subject as it is; text that could leave it
+    is an HTML element, in which the characters of Markdown are escaped.
     """
     shown = printable(text)
     return f"`{shown}`" if _SPAN.fullmatch(shown) else f"<code>{escaped(text)}</code>"
