@@ -164,7 +164,7 @@ def test_a_directory_that_it_makes_is_of_its_owner_only(
     for each in (out, shared):
         assert run(mixed, "--out", each, *engine).exit_code == 0
     assert out.stat().st_mode & 0o777 == 0o700
-    assert shared.stat().st_mode & 0o777 == 0o775  # made beforehand, for whoever shares it
+    assert shared.stat().st_mode & 0o777 == 0o775  # made beforehand, to share it
 
 
 def test_the_report_is_written_and_named(run, mixed, tmp_path) -> None:
