@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,26 @@ import pytest
 from test_trace_reference import compare
 from trace_writer import Trace
 
-from subtrie.audit import Questions, Run, audit
+from subtrie.audit import Questions, Run, audit, load_rules
 from subtrie.audit._answers.sums import MANY, MOST_PROGRAMS
 
 
 class Programs(Trace):
     """A log of programs that log in as one user of an account; each has a name of its own."""
 
+    user = "app"
+
     def __init__(self, *names: str) -> None:
         super().__init__()
         self.conns = {name: number for number, name in enumerate(names, 1)}
 
-    def says(self, name: str, rest: str) -> None:
+    def says(self, name: str, rest: str, level: str = "TRC") -> None:
         """Write a line about the connection of a program."""
         self.tick(0.001)
         conn = self.conns[name]
         self.lines.append(
-            f"[7] {self.clock:%Y/%m/%d %H:%M:%S.%f} [TRC] 127.0.0.1:{4000 + conn} - cid:{conn} - "
-            f'"v1:x:{name}" - "ACME/user:app" - {rest}'
+            f"[7] {self.clock:%Y/%m/%d %H:%M:%S.%f} [{level}] 127.0.0.1:{4000 + conn} - "
+            f'cid:{conn} - "v1:x:{name}" - "ACME/user:{self.user}" - {rest}'
         )
 
 
@@ -118,3 +121,107 @@ def test_the_name_of_a_client_without_a_language_is_that_of_its_connect(tmp_path
     with audit([str(tmp_path / "trace.log")], questions=Questions()) as run:
         for table in ("slow_consumers", "subscriptions", "flows", "logins"):
             assert picked(run, table, "user", "client") == [("app", "web")], table
+
+
+def two_programs(folder: Path) -> tuple[Trace, Questions]:
+    """Two programs ask a third one, and one does and subscribes what the rules do not allow."""
+    rules = folder / "nats.conf"
+    rules.write_text(
+        "accounts { ACME: { users: [ { user: app.com, password: x, permissions: { "
+        'publish: ["p1.safe.443.app_com.b_com.*.GET.x", "log.>"], '
+        'subscribe: ["a.>", "p1.>"] } } ] } }'
+    )
+    trace = Programs("web", "shop", "b.com")
+    trace.user = "app.com"
+    trace.says("b.com", "<<- [SUB p1.safe.443.*.b_com._.GET.x 1]")
+    for name, count in (("web", 1), ("shop", 2)):
+        for _ in range(count):
+            trace.says(name, "<<- [PUB p1.safe.443.app_com.b_com._.GET.x 0]")
+            trace.says("b.com", "->> [MSG p1.safe.443.app_com.b_com._.GET.x 1 0]")
+    trace.says("shop", "<<- [PUB other 0]")
+    trace.says("web", "<<- [PUB log.x 0]")
+    trace.says("web", "<<- [SUB a.b 1]")
+    trace.says("shop", "<<- [SUB elsewhere 1]")
+    trace.says("shop", "<<- [SUB nowhere 2]")
+    trace.says("shop", 'Subscription Violation - Subject "nowhere", SID 2', "ERR")
+    return trace, Questions(rules=load_rules([rules]), min_days=1, min_sources=1)
+
+
+PROOF = ("client", "user", "identity_source")
+
+
+def test_usage_and_proposals_name_the_program_and_what_proves_its_user(tmp_path: Path) -> None:
+    """They had one row for all programs of a user, and did not say who it was."""
+    trace, questions = two_programs(tmp_path)
+    (tmp_path / "trace.log").write_text(trace.text())
+    shop, web = ("shop", "app.com", "user"), ("web", "app.com", "user")
+    address = "p1.safe.443.app_com.b_com._.GET.x"
+    with audit([str(tmp_path / "trace.log")], questions=questions) as run:
+        used = picked(run, "permission_usage", "verb", "rule", *PROOF, "accepted", "refused")
+        assert used == sorted([
+            ("publish", "p1.safe.443.app_com.b_com.*.GET.x", *shop, 2, 0),
+            ("publish", "p1.safe.443.app_com.b_com.*.GET.x", *web, 1, 0),
+            ("publish", "log.>", *web, 1, 0),
+            ("publish", None, *shop, 1, 0),
+            ("subscribe", "a.>", *web, 1, 0),
+            ("subscribe", "p1.>", "b.com", "app.com", "user", 1, 0),
+            ("subscribe", None, *shop, 1, 1),
+        ], key=str)  # fmt: skip
+        rules = picked(run, "proposal", "verb", "rule", *PROOF, "count", "days")
+        assert rules == [
+            ("publish", address, *shop, 2, 1), ("publish", address, *web, 1, 1),
+            ("subscribe", "a.b", *web, 1, 1),
+            ("subscribe", address.replace("app_com", "*"), "b.com", "app.com", "user", 1, 1),
+        ]  # fmt: skip
+        thin = picked(run, "too_thin", "pattern", "why", *PROOF)
+        assert thin == [("log.x", "not a Microbus request", *web)]
+        wrong = picked(run, "violations", "kind", "subject", *PROOF, "count")
+        assert wrong == [
+            ("forbidden", "other", *shop, 1), ("forbidden_subscription", "elsewhere", *shop, 1),
+        ]  # fmt: skip
+
+
+def test_evidence_of_the_programs_of_a_user_adds_up_to_the_days_of_a_rule(tmp_path: Path) -> None:
+    """Each asks on one day; the rule is that of their user."""
+    trace, questions = two_programs(tmp_path)
+    text = trace.text()
+    day, later = f"{trace.clock:%Y/%m/%d}", f"{trace.clock:%Y/%m}/28"
+    assert day != later
+    shop = text.index("cid:2")
+    (tmp_path / "trace.log").write_text(text[:shop] + text[shop:].replace(day, later))
+    asked = replace(questions, min_days=2)
+    with audit([str(tmp_path / "trace.log")], questions=asked) as run:
+        rules = picked(run, "proposal", "verb", "client", "days")
+        assert [each for each in rules if each[0] == "publish"] == [
+            ("publish", "shop", 1), ("publish", "web", 1),
+        ]  # fmt: skip
+
+
+def test_usage_and_proposals_of_programs_are_the_same_on_spark(spark: Any, tmp_path: Path) -> None:
+    from subtrie.spark import audit as on_spark
+
+    trace, questions = two_programs(tmp_path)
+    (tmp_path / "trace.log").write_text(trace.text())
+    logs, asked = [str(tmp_path / "trace.log")], {"questions": questions}
+    with audit(logs, **asked) as here, on_spark(spark, logs, **asked) as there:
+        for name in ("permission_usage", "proposal", "too_thin", "violations"):
+            assert here.count(name)
+            assert list(here.rows(name)) == list(there.rows(name)), name
+
+
+@pytest.mark.parametrize("count", [MOST_PROGRAMS, MOST_PROGRAMS + 1])
+def test_more_programs_than_a_number_are_one_row_of_each_rule(tmp_path: Path, count: int) -> None:
+    _, questions = two_programs(tmp_path)
+    names = [f"web-{number}" for number in range(count)]
+    trace = Programs(*names)
+    trace.user = "app.com"
+    for number, name in enumerate(names):
+        trace.says(name, f"<<- [PUB orders.{number} 0]")
+        trace.says(name, f"<<- [PUB log.{number} 0]")
+        trace.says(name, f"<<- [SUB a.{number} 1]")
+    (tmp_path / "trace.log").write_text(trace.text())
+    with audit([str(tmp_path / "trace.log")], questions=questions) as run:
+        for table in ("permission_usage", "violations", "proposal", "too_thin"):
+            names_of = {row["client"] for row in run.rows(table) if row["user"]}
+            assert len(names_of) == (count if count <= MOST_PROGRAMS else 1), table
+            assert MANY not in names_of or names_of == {MANY}

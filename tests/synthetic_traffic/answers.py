@@ -53,6 +53,8 @@ class AnswerTruth:
         self.refused: list[tuple[str, str, str | None, int]] = []
         #: User and client of each; in these worlds a name is that of one program.
         self.program: dict[str, tuple[str | None, str | None]] = {}
+        #: The columns that say whose a connection is.
+        self.proof: dict[str, dict[str, str | None]] = {}
 
     def publish(
         self, conn: Connection, subject: Subject, size: int, at: int, accepted: bool, *,
@@ -87,6 +89,7 @@ class AnswerTruth:
     def _who(self, conn: Connection) -> str:
         who = conn.host or conn.user or conn.name or f"{self.truth.pid}/client:{conn.cid}"
         assert self.program.setdefault(who, (conn.user, conn.name)) == (conn.user, conn.name)
+        self.proof[who] = {**dict(conn.proof), "account": self.truth.account}
         return who
 
     # The tables
@@ -100,12 +103,15 @@ class AnswerTruth:
         """
         ruled = {each.host: each for each in world.services if each.ruled}
         account = {"account": self.truth.account}
+        none = dict.fromkeys(("account", "user", "client", "identity_source"))
         return {
             "permission_usage": [
-                {**row, "account": account["account"] if row["days"] else None}
+                {**row, **(self.proof[row["service"]] if row["days"] else none)}
                 for row in self._usage(ruled)
             ],
-            "violations": [{**row, **account} for row in self._violations(ruled, routes)],
+            "violations": [
+                {**row, **self.proof[row["who"]]} for row in self._violations(ruled, routes)
+            ],
             "gap": list(self._gap(world, ruled, routes)),
             "flows": [{**row, **account} for row in self._flows(routes)],
         }

@@ -3,11 +3,12 @@
 Of Microbus there is one rule for each source, destination, port, method, slot and subscribed route.
 A message is evidence if the broker accepted it, a client received it, the identity of its
 connection is proven and is its source, and today's rules, if they are known, do not forbid it. A
-rule needs evidence on ``min_days`` days. A part of the path becomes a wildcard if the subscribed
-route has one there, and the evidence for the route has several values, on ``min_days`` days, from
-``min_sources`` sources; one suffices if its code has that call with a wildcard there. The trust
-root is never generalised. Planes are never wildcards, and slots are those that were used. Of other
-subjects, if they are asked for, the rule is the subscription that received the messages. Pure
+rule needs evidence on ``min_days`` days, to which all programs of a service add. A part of the path
+becomes a wildcard if the subscribed route has one there, and the evidence for the route has several
+values, on ``min_days`` days, from ``min_sources`` sources; one suffices if its code has that call
+with a wildcard there. The trust root is never generalised. Planes are never wildcards, and slots
+are those that were used. Of other subjects, if they are asked for, the rule is the subscription
+that received the messages. Pure
 rules, for the proposal of an audit and for narrowing a user's entries.
 """  # P-05, P-06
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import microbus
 from .._core import engine
@@ -46,9 +47,20 @@ class Thresholds:
     any_subject: bool = False
 
 
+class Program(NamedTuple):
+    """One of the programs of a service: its user, its own name, and what its identity rests on."""
+
+    user: str | None = None
+    client: str | None = None
+    identity_source: str | None = None
+
+
+_ONE = Program()
+
+
 @dataclass(frozen=True)
 class Observed:
-    """Messages of one identity to one pattern, or a subscription of it.
+    """Messages of one program of an identity to one pattern, or a subscription of it.
 
     Attributes:
         service: The sender: its verified identity, else the source in the subject; the subscriber.
@@ -65,6 +77,8 @@ class Observed:
         free: What the call in the code of the sender leaves open: wildcards by the part of the
             path, from 0.
         coded: Whether the code of the sender has all of it, if it has a part.
+        all_days: The days of all programs of the service; None if it is one.
+        program: The program.
     """
 
     service: str
@@ -79,6 +93,8 @@ class Observed:
     witnesses: tuple[str, ...]
     free: Mapping[int, str] = field(default_factory=dict)
     coded: bool = True
+    all_days: frozenset[int] | None = None
+    program: Program = _ONE
 
     @classmethod
     def plain(cls, service: str, kind: str, pattern: str, published: int, taken: int) -> Observed:
@@ -90,6 +106,11 @@ class Observed:
     def verb(self) -> str:
         """The verb of a rule that allows it."""
         return "subscribe" if self.kind == "subscription" else "publish"
+
+    @property
+    def number_of_days(self) -> int:
+        """The days on which the service, whichever of its programs, has evidence."""
+        return len(self.days if self.all_days is None else self.all_days)
 
     @property
     def is_evidence(self) -> bool:
@@ -178,7 +199,7 @@ def _request(
             why = why or alone
         if each.pattern.split(".")[1] == "danger":
             why = "several values, and the trust root is not generalised"
-    why = why or _short(len(each.days), thresholds.days, "days")
+    why = why or _short(each.number_of_days, thresholds.days, "days")
     if why is not None:
         thin.append(_thin(each, sources, why))
         return
@@ -292,7 +313,8 @@ def _subscription(
     if framework is not None:
         rules.append(_rule(each, framework, 1))
         return
-    why = _unfit_subscription(each.pattern) or _short(len(each.days), thresholds.days, "days")
+    why = _unfit_subscription(each.pattern)
+    why = why or _short(each.number_of_days, thresholds.days, "days")
     if why is None:
         rules.append(_rule(each, each.pattern, 1))
     else:
@@ -339,6 +361,7 @@ def _rule(each: Observed, rule: str, sources: int) -> dict[str, Any]:
         "sources": sources,
         "count": each.taken,
         "witnesses": set(each.witnesses),
+        **each.program._asdict(),
     }
 
 
@@ -352,14 +375,21 @@ def _thin(each: Observed, sources: int, why: str) -> dict[str, Any]:
         "count": each.published,
         "why": why,
         "witness": min(each.witnesses, default=None),
+        **each.program._asdict(),
     }
 
 
+def _key(row: Mapping[str, Any], named: str) -> tuple[tuple[bool, Any], ...]:
+    """Return what tells rows apart, so that it can be sorted; null is first."""
+    names = ("verb", "service", named, *Program._fields)
+    return tuple((row[name] is not None, row[name]) for name in names)
+
+
 def _merged(rules: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add up equal rules."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    """Add up equal rules of one program."""
+    found: dict[tuple[tuple[bool, Any], ...], dict[str, Any]] = {}
     for row in rules:
-        key = (row["verb"], row["service"], row["rule"])
+        key = _key(row, "rule")
         into = found.setdefault(key, {**row, "days": frozenset(), "count": 0, "witnesses": set()})
         into["days"] |= row["days"]
         into["count"] += row["count"]
@@ -372,10 +402,10 @@ def _merged(rules: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _distinct(thin: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row for each service, verb and pattern: that with the most messages."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    """Return one row for each program, verb and pattern: that with the most messages."""
+    found: dict[tuple[tuple[bool, Any], ...], dict[str, Any]] = {}
     for row in thin:
-        key = (row["verb"], row["service"], row["pattern"])
+        key = _key(row, "pattern")
         if key not in found or (row["count"], row["why"]) > (
             found[key]["count"],
             found[key]["why"],

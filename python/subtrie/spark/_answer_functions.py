@@ -43,7 +43,8 @@ def permission_usage(
 
     Returns:
         ``service, window, verb, effect, rule``, ``accepted``, ``refused``, ``decided``, ``days``,
-        ``last`` and ``origin`` (file and line).
+        ``last``, ``origin`` (file and line), and of the program that used it ``account``,
+        ``user``, ``client`` and ``identity_source``.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
@@ -65,7 +66,8 @@ def violations(events: DataFrame, rules: Mapping[str, Permissions] | None = None
 
     Returns:
         ``kind, who, subject`` (folded), ``rule`` (that forbids it, else the nearest), ``count``,
-        ``first``, ``last`` and ``witness`` (a subject).
+        ``first``, ``last``, ``witness`` (a subject), ``account``, ``user``, ``client`` and
+        ``identity_source``.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.
@@ -100,7 +102,8 @@ def synthesise(
     Returns:
         The tables ``proposal`` (``service, verb, rule``, ``days``, ``sources``, ``count``,
         ``witnesses``, ``covered_by``) and ``too_thin`` (``service, verb, pattern``, ``days``,
-        ``sources``, ``count``, ``why``, ``witness``).
+        ``sources``, ``count``, ``why``, ``witness``), each also with ``account``, ``user``,
+        ``client`` and ``identity_source`` of the program.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.

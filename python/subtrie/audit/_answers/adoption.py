@@ -23,10 +23,10 @@ def proposed_permissions(proposal: Iterable[Mapping[str, Any]]) -> dict[str, Per
         >>> proposed_permissions([row])["a.shop"].publish_allow == (rule,)
         True
     """
-    lists: dict[str, dict[str, list[str]]] = {}
+    lists: dict[str, dict[str, set[str]]] = {}  # programs of a service are rows of their own
     for row in proposal:
-        verbs = lists.setdefault(row["service"], {"publish": [], "subscribe": []})
-        verbs[row["verb"]].append(row["rule"])
+        verbs = lists.setdefault(row["service"], {"publish": set(), "subscribe": set()})
+        verbs[row["verb"]].add(row["rule"])
     return {
         service: Permissions(
             publish_allow=sorted(verbs["publish"]), subscribe_allow=sorted(verbs["subscribe"])

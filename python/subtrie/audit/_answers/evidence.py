@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...acl._synthesis import Program
 from .folding import HEAD
 from .gaps import CodeCall
 
@@ -41,9 +42,15 @@ def _code_days(row: Mapping[str, Any]) -> set[int]:
 
 
 def together(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add up edges that differ in the rule that decides or the call in the code only."""
+    """Add up edges that differ in the rule that decides, the call in the code or the program only.
+
+    What each program sent is in ``programs``.
+    """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in edges:
+        program = Program(row["user"], row["client"], row["identity_source"])
+        sent = {name: row[name] for name in ("published", "taken")}
+        sent |= {name: set(row[name]) for name in ("days", "witnesses")}
         key = tuple(
             row[n]
             for n in (
@@ -54,12 +61,23 @@ def together(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         into = found.get(key)
         if into is None:
             into = {**row, "days": set(row["days"]), "witnesses": set(row["witnesses"])}
-            found[key] = into | {"codes": {row["code"]}, "code_days": _code_days(row)}
+            into |= {"codes": {row["code"]}, "code_days": _code_days(row)}
+            found[key] = into | {"programs": {program: sent}}
             continue
+        own = into["programs"].get(program)
+        if own is None:
+            into["programs"][program] = sent
+        else:
+            _add(own, sent)
         into["code_days"] |= _code_days(row)
         into["codes"].add(row["code"])
-        into["published"] += row["published"]
-        into["taken"] += row["taken"]
-        into["days"] |= set(row["days"])
-        into["witnesses"] |= set(row["witnesses"])
+        _add(into, sent)
     return list(found.values())
+
+
+def _add(into: dict[str, Any], sent: Mapping[str, Any]) -> None:
+    """Add messages to those of a row."""
+    for name in ("published", "taken"):
+        into[name] += sent[name]
+    for name in ("days", "witnesses"):
+        into[name] |= sent[name]

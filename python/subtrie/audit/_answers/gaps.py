@@ -48,6 +48,7 @@ class Call:
         denied: Whether that rule denies it.
         published: The accepted messages.
         refused: The refused messages.
+        ruled: The service of that rule; None if it is the sender.
     """
 
     service: str
@@ -58,6 +59,7 @@ class Call:
     denied: bool
     published: int
     refused: int
+    ruled: str | None = None
 
 
 def calls_in(services: Iterable[Service]) -> list[CodeCall]:
@@ -133,7 +135,7 @@ def gap_rows(
         if each.denied:
             row.denied_by = row.denied_by or each.rule
         elif each.rule is not None:
-            used.add((each.service, each.rule))
+            used.add((each.ruled or each.service, each.rule))
             row.allowed_by = row.allowed_by or each.rule
     for service, entries in of_service.items():
         for entry in entries.allow:

@@ -6,7 +6,7 @@ the rules that match, the one with the least number decides. Pure rules without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..._core import engine
@@ -56,6 +56,14 @@ def numbered(rules: Mapping[str, Permissions], verb: str) -> list[Rule]:
                 origin = None if place is None else f"{place.file}:{place.line}"
                 found.append(Rule(service, verb, effect, entry, origin, entries is None))
     return found
+
+
+def service_of(identity: str | None, user: str | None, rules: Container[str]) -> str | None:
+    """Return the service whose rules apply to a client: its user if that has some.
+
+    Else it is the identity, which beside a user is what the client calls itself.
+    """
+    return user if user in rules and user is not None else identity
 
 
 def of_subscription(

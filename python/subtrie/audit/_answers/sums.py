@@ -4,8 +4,8 @@
 |---|---|---|
 | ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, least accepted subject, earliest (time, subject), greatest accepted subject |
 | ``value`` | pattern with its route, position of a wildcard in the path, account, whether the sender is proven | least and greatest value |
-| ``match`` | identity (where no rule matches), number of a rule, window, account | accepted, refused, decided, days, last |
-| ``refusal`` | identity, pattern, queue, day, window, account of a refused subscription | refused, last |
+| ``match`` | service whose rules apply, number of a rule (None: no rule matches), window, ``PROGRAM`` | accepted, refused, decided, days, last |
+| ``refusal`` | identity, pattern, queue, day and window of a refused subscription, ``PROGRAM`` | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last |
 | ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, first, last |
 | ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
@@ -21,12 +21,13 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-#: The key of an edge: messages of one service to one pattern.
+#: Account, user and name of a client, and what its identity rests on.
+PROGRAM = ("account", "user", "client", "identity_source")
+#: The key of an edge: messages of one program to one pattern.
 EDGE = (
     *("service", "kind", "plane", "port", "pattern", "route", "standing", "identity"),
-    *("allowed", "decided", "code", "account", "identity_source"),
+    *("allowed", "decided", "code", *PROGRAM),
 )
-
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -111,6 +112,9 @@ _PROGRAMS: tuple[tuple[tuple[str, ...], int, int, int, int], ...] = (
     (("flow", "stored"), 2, 4, 7, 8),
     (("latency",), 1, 4, 5, 6),
     (("consumer",), 3, 4, 5, 6),
+    (("edge",), 0, 11, 12, 13),
+    (("match",), 0, 3, 4, 5),
+    (("refusal",), 0, 5, 6, 7),
 )
 
 

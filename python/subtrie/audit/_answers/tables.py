@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from ... import SubjectTrie
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ...acl import Permissions
-from ...acl._synthesis import CLAIMED, Observed, Thresholds, propose, route_key
+from ...acl._synthesis import CLAIMED, Observed, Program, Thresholds, propose, route_key
 from .._identity import PROVEN
 from .._schema import TABLE_KEYS, TABLES
 from .consumers import Told, consumer_rows
@@ -20,8 +20,9 @@ from .flows import answered, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
-from .rule_table import Rule, numbered, of_subscription
-from .sums import EDGE, EPOCH, Sums, greatest_known, time_of
+from .rule_table import Rule, numbered, service_of
+from .rule_usage import day_of, publish_usage, subscribe_usage
+from .sums import EDGE, MANY, MOST_PROGRAMS, Sums, time_of
 from .violations import violation_rows
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Answers:
     def edges(self) -> Rows:
         """The messages of each service to each pattern, by the rule that decides."""
         found = []
+        self.sums.bound_programs()
         # What is derived must not depend on the order in which sums were added.
         edges = sorted(
             self.sums["edge"].items(),
@@ -83,8 +85,11 @@ class Answers:
         """
         questions = self.questions
         if questions.rules is not None:
-            there = {row["identity"] for row in self.edges} | {
-                row["identity"] for row in self.subscriptions
+            there = {
+                row[name]
+                for rows in (self.edges, self.subscriptions)
+                for row in rows
+                for name in ("identity", "user")
             }
             if not there & set(questions.rules):
                 known = ", ".join(sorted(each for each in there if each)[:5]) or "no identity"
@@ -112,91 +117,16 @@ class Answers:
         """Return the rows of the table; none without rules."""
         if self.questions.rules is None:
             return []
-        found = []
-        used = set()
-        for (identity, number, window, account), values in self.sums["match"].items():
-            accepted, refused, decided, days, last = values
-            rule = None if number is None else self.rules[number]
-            used.add(number)
-            row = {"window": time_of(window), "accepted": accepted, "refused": refused,
-                   "decided": decided, "days": days, "last": time_of(last),
-                   "account": account}  # fmt: skip
-            found.append(_usage(identity if rule is None else rule.service, "publish", rule, row))
-        found += [
-            _usage(rule.service, "publish", rule, {})
-            for number, rule in enumerate(self.rules)
-            if number not in used
+        self.sums.bound_programs()
+        sent = publish_usage(self.sums, self.rules)
+        return [
+            *sent,
+            *subscribe_usage(self.subscriptions, self.sums, self.subscribe_rules, self._length),
         ]
-        return [*found, *self._subscribe_usage()]
-
-    def _subscribe_usage(self) -> Rows:
-        """Return the usage of the rules to subscribe."""
-        of_service: dict[str, list[tuple[int, Rule]]] = {}
-        for number, rule in enumerate(self.subscribe_rules):
-            of_service.setdefault(rule.service, []).append((number, rule))
-        found: dict[tuple[str, int | None, datetime | None, str | None], dict[str, Any]] = {}
-        for row in self._subscribed():
-            rules = of_service.get(row["identity"])
-            if rules is None:
-                continue
-            numbers = of_subscription(rules, row["pattern"], row["queue"])
-            counted: list[int | None] = [*numbers] or [None]
-            for which in counted:
-                into = found.setdefault(
-                    (row["identity"], which, row["window"], row["account"]),
-                    {"window": row["window"], "accepted": 0, "refused": 0, "decided": 0,
-                     "days": set(), "last": row["last"], "account": row["account"]},
-                )  # fmt: skip
-                into["accepted"] += row["accepted"]
-                into["refused"] += row["refused"]
-                if numbers and which == min(numbers):
-                    into["decided"] += row["accepted"] + row["refused"]
-                if row["day"] is not None:
-                    into["days"].add(row["day"])
-                into["last"] = greatest_known(into["last"], row["last"])
-        rows = [
-            _usage(service, "subscribe", None if n is None else self.subscribe_rules[n], row)
-            for (service, n, *_), row in found.items()
-        ]
-        used = {number for _, number, *_ in found}
-        rows += [
-            _usage(rule.service, "subscribe", rule, {})
-            for number, rule in enumerate(self.subscribe_rules)
-            if number not in used
-        ]
-        return rows
-
-    def _subscribed(self) -> Iterator[dict[str, Any]]:
-        """Yield the subscriptions that the server accepted, and those that it refused."""
-        for row in self.subscriptions:
-            start = row["start"]
-            yield {"identity": row["identity"], "pattern": row["pattern"], "queue": row["queue"],
-                   "accepted": 1, "refused": 0, "last": start, "account": row["account"],
-                   "day": None if start is None else _day(start),
-                   "window": self._window(start)}  # fmt: skip
-        for (identity, pattern, queue, day, window, account), values in self.sums[
-            "refusal"
-        ].items():
-            refused, last = values
-            yield {"identity": identity, "pattern": pattern, "queue": queue, "accepted": 0,
-                   "account": account,
-                   "refused": refused, "last": time_of(last), "day": day,
-                   "window": time_of(window)}  # fmt: skip
-
-    def _window(self, time: datetime) -> datetime | None:
-        if self._length is None:
-            return None
-        micros = (time - EPOCH) // timedelta(microseconds=1)
-        start = micros // self._length * self._length
-        return EPOCH + timedelta(microseconds=start)
 
     def violations(self) -> Rows:
         """Return the rows of the table."""
-        forbidden = [
-            (row["identity"], row["pattern"], row["queue"], row["start"], row["account"])
-            for row in self.subscriptions
-            if self._may_subscribe(row) is False
-        ]
+        forbidden = [row for row in self._by_program if self._may_subscribe(row) is False]
         return violation_rows(self.edges, self._forbidding, forbidden)
 
     def _forbidding(self, row: Mapping[str, Any], witness: str) -> str | None:
@@ -205,7 +135,8 @@ class Answers:
             denying: Rule = self.rules[row["decided"]]
             return denying.text
         rules: Mapping[str, Permissions] = self.questions.rules or {}
-        owner: str = row["identity"]
+        owner = service_of(row["identity"], row["user"], rules)
+        assert owner is not None
         try:
             return rules[owner].can_publish(witness, model="broker").nearest
         except SubtrieError:
@@ -214,7 +145,7 @@ class Answers:
     def _may_subscribe(self, row: Mapping[str, Any]) -> bool | None:
         """Return whether today's rules allow a subscription; None if they are not known."""
         rules: Mapping[str, Permissions] = self.questions.rules or {}
-        permissions = rules.get(row["identity"])
+        permissions = rules.get(service_of(row["identity"], row["user"], rules) or "")
         if permissions is None:
             return None
         try:
@@ -227,13 +158,17 @@ class Answers:
         questions = self.questions
         observed: dict[str | None, list[Observed]] = {}
         for row in together(self.edges):
-            observed.setdefault(row["account"], []).append(Observed(
-                row["service"], row["kind"], row["pattern"], row["route"],
-                self._standing(row["standing"], row["identity_source"]),
-                row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
-                tuple(row["witnesses"]), left_open(row, self.code, questions.min_days),
-                None not in row["codes"],
-            ))  # fmt: skip
+            free = left_open(row, self.code, questions.min_days)
+            observed.setdefault(row["account"], []).extend(
+                Observed(
+                    row["service"], row["kind"], row["pattern"], row["route"],
+                    self._standing(row["standing"], row["identity_source"]), row["allowed"],
+                    each["published"], each["taken"], frozenset(each["days"]),
+                    tuple(each["witnesses"]), free, None not in row["codes"],
+                    frozenset(row["days"]), program,
+                )
+                for program, each in row["programs"].items()
+            )  # fmt: skip
         values: dict[str | None, dict[str, dict[int, tuple[str, str]]]] = {}
         for (pattern, position, account, proven), (low, high) in self.sums["value"].items():
             if not (proven or questions.claimed_identities):
@@ -251,13 +186,14 @@ class Answers:
             for rows, found in zip((rules, thin), propose(some, values.get(account, {}), needed),
                                    strict=True):  # fmt: skip
                 rows += [{**row, "account": account} for row in found]
-        covering: dict[tuple[str, str], list[Rule]] = {}
+        covering: dict[tuple[str | None, str], list[Rule]] = {}
+        rules_of = questions.rules or {}
         for each in (*self.rules, *self.subscribe_rules):
             if each.effect == "allow":
                 covering.setdefault((each.service, each.verb), []).append(each)
         covered = [
-            {**row, "covered_by": _covering(covering.get((row["service"], row["verb"]), ()),
-                                            row["rule"])}
+            {**row, "covered_by": _covering(covering.get((
+                service_of(row["service"], row["user"], rules_of), row["verb"]), ()), row["rule"])}
             for row in rules
         ]  # fmt: skip
         return covered, thin
@@ -268,25 +204,43 @@ class Answers:
         return standing if proven or standing != "verified" else CLAIMED
 
     def _active_subscriptions(self, last: datetime | None) -> Iterator[tuple[str | None, Observed]]:
-        """Yield each subscription of each identity once, with the days on which it was active.
+        """Yield each subscription of each program once, with the days on which it was active.
 
         Beside it stands its account.
         """
-        found: dict[tuple[str, str, str | None, str], tuple[Any, int, frozenset[int]]] = {}
-        for row in self.subscriptions:
+        found: dict[tuple[Any, ...], tuple[Any, int, frozenset[int]]] = {}
+        of_all: dict[tuple[Any, ...], frozenset[int]] = {}
+        for row in self._by_program:
             if row["identity"] is None:
                 continue
             end = row["end"] or last or row["start"]
             standing = self._standing("verified", row["identity_source"])
-            key = row["identity"], row["pattern"], row["account"], standing
+            own = row["account"], row["identity"], row["pattern"], standing
+            key = *own, Program(row["user"], row["client"], row["identity_source"])
             allowed, count, days = found.get(key) or (self._may_subscribe(row), 0, frozenset())
             active: range | tuple[()] = ()
             if row["start"] is not None:  # a log or a snapshot may have no times
-                active = range(_day(row["start"]), _day(end) + 1)
+                active = range(day_of(row["start"]), day_of(end) + 1)
             found[key] = allowed, count + 1, days | frozenset(active)
-        for (identity, pattern, account, standing), (allowed, count, days) in found.items():
-            yield account, Observed(identity, "subscription", pattern, None, standing, allowed,
-                                    count, count, days, (pattern,))  # fmt: skip
+            of_all[own] = of_all.get(own, frozenset()) | frozenset(active)
+        for key, (allowed, count, days) in found.items():
+            account, identity, pattern, standing, program = key
+            yield account, Observed(
+                identity, "subscription", pattern, None, standing, allowed, count, count, days,
+                (pattern,), all_days=of_all[account, identity, pattern, standing], program=program,
+            )  # fmt: skip
+
+    @cached_property
+    def _by_program(self) -> Rows:
+        """The subscriptions; the programs of one user have one name if they are many."""
+        clients: dict[tuple[Any, ...], set[str | None]] = {}
+        owners = [(row["identity"], row["account"], row["user"]) for row in self.subscriptions]
+        for owner, row in zip(owners, self.subscriptions, strict=True):
+            clients.setdefault(owner, set()).add(row["client"])
+        return [
+            {**row, "client": MANY} if len(clients[owner]) > MOST_PROGRAMS else row
+            for owner, row in zip(owners, self.subscriptions, strict=True)
+        ]
 
     def gap(self) -> Rows:
         """Return the rows of the table; none without code and rules."""
@@ -303,7 +257,7 @@ class Answers:
                 Call(row["service"], row["pattern"], row["route"], row["code"],
                      None if rule is None else rule.text,
                      rule is not None and rule.effect == "deny",
-                     row["published"], row["refused"])
+                     row["published"], row["refused"], None if rule is None else rule.service)
             )  # fmt: skip
         return gap_rows(
             calls,
@@ -387,31 +341,8 @@ def _ranks(took: Mapping[int | None, int]) -> dict[str, Any]:
     return {"count": total, "p50": rank(50), "p99": rank(99), "unanswered": took.get(None, 0)}
 
 
-def _day(time: datetime) -> int:
-    return (time - EPOCH).days
-
-
 def _text(time: datetime | None) -> str:
     return "nothing" if time is None else f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def _usage(
-    service: str | None, verb: str, rule: Rule | None, row: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        "service": service,
-        "window": row.get("window"),
-        "verb": verb,
-        "effect": "none" if rule is None else rule.effect,
-        "rule": None if rule is None else rule.text,
-        "accepted": row.get("accepted", 0),
-        "refused": row.get("refused", 0),
-        "decided": row.get("decided", 0),
-        "days": len(row.get("days", ())),
-        "last": row.get("last"),
-        "origin": None if rule is None else rule.origin,
-        "account": row.get("account"),
-    }
 
 
 def _covering(rules: Iterable[Rule], pattern: str) -> str | None:

@@ -6,20 +6,20 @@ Only messages and subscriptions that the broker accepted count. Pure rules witho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
+from .._schema import TABLE_KEYS
 from .folding import fold
-from .sums import greatest_known, least_known
+from .sums import PROGRAM, greatest_known, least_known
 
-#: An identity, a pattern that it subscribed to, the queue, the time, and the account.
-Subscribed = tuple[str, str, str | None, datetime, str | None]
+#: What a row is about: kind, identity, folded subject, account, user, name and what proves it.
+_Key = tuple[str | None, ...]
 
 
 def violation_rows(
     edges: Iterable[Mapping[str, Any]],
     rule_of: Callable[[Mapping[str, Any], str], str | None],
-    subscribed: Iterable[Subscribed],
+    subscribed: Iterable[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return the rows of ``violations``.
 
@@ -28,35 +28,41 @@ def violation_rows(
         rule_of: Returns the rule that forbids a subject of an edge, else the nearest one.
         subscribed: Accepted subscriptions that the rules forbid.
     """
-    found: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
-    planes: dict[tuple[str, str | None], dict[str, dict[str, Any]]] = {}
+    found: dict[_Key, dict[str, Any]] = {}
+    planes: dict[tuple[str, str | None], dict[str, dict[_Key, dict[str, Any]]]] = {}
     for row in edges:
         if not row["published"]:
             continue
         witness = min(row["witnesses"])
-        about = row["identity"], fold(row["pattern"]), row["account"]
+        program = _program(row)
+        about = row["identity"], fold(row["pattern"]), *program
         if row["allowed"] is False:
             rule = rule_of(row, witness)
             _add(found, ("forbidden", *about), row, witness, rule)
         if row["standing"] == "spoofed":
             _add(found, ("spoofed", *about), row, witness, None)
         if row["plane"] is not None and row["standing"] != "unknown":
-            into = planes.setdefault((row["identity"], row["account"]), {})
-            _add(into, row["plane"], row, witness, None)
-    for (who, account), by_plane in planes.items():
-        home = min(by_plane, key=lambda plane: (-by_plane[plane]["count"], plane))
-        for plane, row in by_plane.items():
-            if plane != home:
-                found["cross_plane", who, f"{plane}.>", account] = row
-    for identity, pattern, queue, time, account in subscribed:
+            of_identity = planes.setdefault((row["identity"], row["account"]), {})
+            _add(of_identity.setdefault(row["plane"], {}), program, row, witness, None)
+    for (who, _), by_plane in planes.items():
+        counts = {plane: sum(each["count"] for each in rows.values())
+                  for plane, rows in by_plane.items()}  # fmt: skip
+        home = min(counts, key=lambda plane: (-counts[plane], plane))
+        for plane, rows in by_plane.items():
+            for program, row in rows.items() if plane != home else ():
+                found["cross_plane", who, f"{plane}.>", *program] = row
+    for each in subscribed:
+        pattern, queue = each["pattern"], each["queue"]
         witness = pattern if queue is None else f"{pattern} {queue}"
-        row = {"published": 1, "first": time, "last": time}
-        about = identity, fold(pattern), account
+        row = {"published": 1, "first": each["start"], "last": each["start"]}
+        about = each["identity"], fold(pattern), *_program(each)
         _add(found, ("forbidden_subscription", *about), row, witness, None)
-    return [
-        {"kind": kind, "who": who, "subject": subject, "account": account, **row}
-        for (kind, who, subject, account), row in found.items()
-    ]
+    return [{**dict(zip(TABLE_KEYS["violations"], key, strict=True)), **row}
+            for key, row in found.items()]  # fmt: skip
+
+
+def _program(row: Mapping[str, Any]) -> _Key:
+    return tuple(row[name] for name in PROGRAM)
 
 
 def _add(

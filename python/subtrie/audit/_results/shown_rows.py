@@ -18,7 +18,7 @@ _MOST = 100_000
 _VARYING = frozenset({"subject", "count", "first", "last"})
 #: The columns of a program, and those of its identity, of which a table has one.
 _PROGRAMS = (
-    (("user", "client"), ("identity", "publisher", "requester")),
+    (("user", "client"), ("identity", "publisher", "requester", "who", "service")),
     (("subscriber_user", "subscriber_client"), ("subscriber",)),
 )
 
@@ -26,9 +26,11 @@ _PROGRAMS = (
 def told_elsewhere(rows: Sequence[dict[str, Any]]) -> frozenset[str]:
     """Return the columns of users and clients that say no more than the identity beside them.
 
-    They do if several programs have one identity.
+    They do if several programs have one identity. A rule that nothing used is that of no program.
     """
     names = rows[0].keys() if rows else ()
+    if "decided" in names:
+        rows = [row for row in rows if row["accepted"] or row["refused"]] or rows
     return frozenset(
         column
         for columns, identities in _PROGRAMS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._answers.flows import divided
 from .._answers.folding import HEAD
 from .._answers.rule_table import NO_RULE, NO_RULES
-from .._answers.sums import Sums, greatest_known, least_known
+from .._answers.sums import PROGRAM, Sums, greatest_known, least_known
 from .._identity import PROVEN
 from .._partial.kinds import DAY, DAYS
 from .bucket import Bucket
@@ -70,12 +70,15 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     known = zip(
         *(column.to_pylist() for column in (
             of.service, of.kinds, of.plane, of.port, of.pattern, of.route, of.standing,
-            of.identity, of.call, of.account, of.identity_source, of.texts,
+            of.identity, of.call, of.account, of.user, of.client, of.identity_source, of.owner,
+            of.texts,
         )), of.matched.decided.tolist(), strict=True,
     )  # fmt: skip
     for row, (counted, about) in enumerate(zip(sent, known, strict=True)):
         window, published, refused, taken, undelivered, first, last, *span, days = counted
-        *_, pattern, route, standing, identity, call, account, source, subject, decided = about
+        pattern, route, standing, call = about[4], about[5], about[6], about[8]
+        *program, owner, subject, decided = about[9:]
+        account, *_, source = program
         days = days or ()
         allowed = None
         if decided != NO_RULES:
@@ -84,7 +87,7 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         accepted = subject if published > 0 else None
         sums.add(
             "edge",
-            (*about[:8], allowed, decided, call, account, source),
+            (*about[:8], allowed, decided, call, *program),
             (published, refused, taken, undelivered, received, *span,
              accepted, (first or 0, subject), accepted),
         )  # fmt: skip
@@ -99,7 +102,7 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         for rule in of.matched.of(row) or (None,):
             sums.add(
                 "match",
-                (identity if rule is None else None, rule, window, account),
+                (owner, rule, window, *program),
                 (published, refused, everything if rule == decided else 0, seen, last),
             )
 
@@ -397,7 +400,7 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
 
 def _refusal_sums(sums: Sums, refused: pa.Table) -> None:
     """Add the subscriptions that a server refused."""
-    names = ("reason", "identity", "subject", "queue", "day", "window", "account", "count", "last")
+    names = ("reason", "identity", "subject", "queue", "day", "window", *PROGRAM, "count", "last")
     for reason, *key, count, last in zip(*columns_of(refused, *names), strict=True):
         if reason == "subscribe":
             sums.add("refusal", tuple(key), (count, last))

@@ -48,6 +48,7 @@ class Classified:
     """
 
     def __init__(self, bucket: Bucket) -> None:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         assert bucket.subjects is not None
@@ -78,6 +79,10 @@ class Classified:
         self.user, self.client = (
             bucket.publishes[name].combine_chunks() for name in ("user", "client")
         )
+        rules = pa.array(sorted({each.service for each in bucket.asked.rules}), pa.string())
+        ruled = pc.is_in(self.user, value_set=rules)
+        #: The service whose rules apply, as ``service_of`` says.
+        self.owner = pc.if_else(ruled, self.user, self.identity)
         self.texts = subjects.texts.take(self.at)
         self.call = self._calls(subjects)
         self.matched = self._matched(subjects)
@@ -94,7 +99,7 @@ class Classified:
             none = np.zeros(length + 1, np.int64)
             return Matched(np.full(length, NO_RULES), none[:0], none)
         services = pa.array(sorted({each.service for each in rules}), pa.string())
-        owners = pc.fill_null(pc.index_in(self.identity, value_set=services), -1).to_numpy(
+        owners = pc.fill_null(pc.index_in(self.owner, value_set=services), -1).to_numpy(
             zero_copy_only=False
         )
         row, numbers = _joined(self.at.to_numpy(), *self._bucket.ruled.matches(subjects.texts))
