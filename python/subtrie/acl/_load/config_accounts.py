@@ -222,7 +222,7 @@ def _mapping(source: str, target: Node) -> Mapping:
 
 def _target(row: Node) -> Target:
     fields = keys_of(row, _TARGET, "mappings")
-    if set(fields) < {"target", "weight"}:
+    if not {"target", "weight"} <= set(fields):
         missing = "weight" if "target" in fields else "destination"
         raise file_error("config-type", missing, row.file, row.line)
     subject: str = of_kind(fields["target"], TEXT, "destination")

@@ -38,6 +38,9 @@ _BY_KIND = {
 }
 _TOP = {key: kind for kind, keys in _BY_KIND.items() for key in keys.split()}
 
+#: Keys that the broker passes over if they are not in lower case.
+_IN_LOWER_CASE = ("system_account", "system")
+
 #: Types of connections; a user can be restricted to some of them.
 CONNECTIONS = {"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"}
 
@@ -51,6 +54,8 @@ def top_level(document: Node) -> dict[str, Node]:
         if kind is None:
             if not node.used:
                 mistakes.add(file_error("unknown-key", key, node.file, node.line))
+            continue
+        if key.lower() in _IN_LOWER_CASE and key not in _IN_LOWER_CASE:
             continue
         if key.lower() in values:
             mistakes.add(file_error("alias-twice", key, node.file, node.line))
