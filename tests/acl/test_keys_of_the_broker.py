@@ -46,7 +46,7 @@ BLOCKS = {
     "operator": "[]", "operators": "[]", "root": "[]", "roots": "[]", "root_operator": "[]",
     "root_operators": "[]",
 }  # fmt: skip
-#: Values of every type; a number is no duration to ``nats-server -t``, which only warns of it.
+#: Values of every type. ``nats-server -t`` refuses a number as a duration; the broker only warns.
 VALUES = ("7", "word", "true", "7.5", "'40s'", "'60'", "[a]", "{}", "2024-01-02T03:04:05Z")
 
 
