@@ -159,12 +159,13 @@ def test_a_key_inside_of_a_block_takes_what_the_broker_takes(around, keys, value
     path = tmp_path / "nats.conf"
     for key, value in itertools.product(keys.split(" "), values.split(" ")):
         path.write_text(around.format(f"{key.title() if key != 'a.*' else key}: {value}"))
+        line: int | None = 0
         try:
             Deployment.load(path, env={})
-            accepted = True
-        except PermissionsError:
-            accepted = False
-        assert accepted == loads(path, {}), (key, value)
+        except PermissionsError as error:
+            line = error.line
+        # Each refusal names the line, which is the last one.
+        assert line == (0 if loads(path, {}) else 1 + around.count("\n")), (key, value)
 
 
 @pytest.mark.parametrize("key", ["system_account", "system"])
