@@ -70,7 +70,7 @@ def test_the_type_of_each_word(tmp_path):
 
 
 def variables(tmp_path, config):
-    """What a broker with a configuration tells of itself."""
+    """The answer of a broker with a configuration about itself."""
     folder = tmp_path / "live"
     with (
         serving(folder, f"http: '127.0.0.1:-1'\n{config}"),
