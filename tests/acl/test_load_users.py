@@ -76,8 +76,8 @@ GOOD = {
     "expires-parts": (one('{ publish: a, allow_responses: { max: 2, expires: "1h0.5m1.5s2ms" } }'),
                       {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(2, 3631.502))}),
     # Bug: a duration of more than 100 characters was refused.
-    "expires-long": (one(f"{{ publish: a, allow_responses: {{ max: 2, expires: {'0s' * 60}1s }} }}"),
-                     {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(2, 1))}),
+    "expires-long": (one(f"{{ publish: a, allow_responses: {{ max: 2, expires: {'1s' * 60} }} }}"),
+                     {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(2, 60))}),
     "expires-nothing": (one('{ publish: a, allow_responses: { expires: "0.4ns" } }'),
                         {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(1, 120))}),
     "no-users": ("authorization { users = [] }", {"anyone": P()}),
