@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 
 import pytest
 
@@ -54,6 +55,65 @@ async def test_only_the_services_own_host_may_use_the_cache(make):
             await web.request("PUT", RESCUE, params={"key": "k"}, body=b"mine now")
 
 
+async def test_the_latest_values_are_handed_over_first(make_memory):
+    """A shutdown may have no time for all of them."""
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one:
+        async with two:
+            for key in "abc":
+                two._cache.hold(key, b"value")
+            two._cache.value("a")
+        assert list(one._cache._held) == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    "url", [RESCUE, *(f"{ALL}?do={do}" for do in ("load", "store", "checksum", "delete"))]
+)
+async def test_a_value_has_a_key(make_memory, url):
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        with pytest.raises(HTTPError, match="missing key"):
+            await one.request("PUT", url, body=b"value", instance=two.id)
+        assert len(two._cache) == 0
+
+
+async def test_operations_on_the_values_of_a_replica_are_counted(make_memory):
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        for action in ("load", "store", "load", "delete", "len", "checksum"):
+            await _all(one, action, "k", b"value", checksum="")
+        text = (await one.request("GET", f"https://{two.id}.{HOST}:888/metrics")).text
+    lines = [
+        each for each in text.splitlines() if each.startswith("microbus_cache_operations_total")
+    ]
+    assert {tuple(re.findall('(?:op|hit)="([a-z]+)"', each)): each[-3:] for each in lines} == {
+        ("miss", "load"): "1.0", ("local", "load"): "1.0", ("store",): "1.0", ("delete",): "1.0",
+    }  # fmt: skip
+
+
+async def test_the_cache_belongs_to_the_control_plane(make_memory):
+    one, two = make_memory(HOST), make_memory(HOST)
+
+    @two.middleware
+    async def step(request, call_next):
+        raise AssertionError(request.path)
+
+    async with one, two:
+        assert {each.status for each in await _all(one, "len")} == {200}
+        assert (await one.request("PUT", f"{RESCUE}?key=k", instance=two.id)).status == 200
+
+
+async def test_a_replica_without_time_hands_over_nothing(make_memory, caplog):
+    caplog.set_level("INFO")
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        for key in "ab":
+            two._cache.hold(key, b"value")
+        assert await two._cache.offload(two._client, 0) == 0
+        assert (len(two._cache), two._cache.size) == (0, 0)
+    assert "could not hand over 2 cached values" in caplog.text
+
+
 async def test_a_replica_that_shuts_down_hands_over_its_values(make):
     one, two, three = make(HOST), make(HOST), make(HOST)
     async with one, two:
@@ -79,6 +139,35 @@ def test_the_size_of_the_cache_is_limited(make_memory, monkeypatch):
     assert list(cache._held) == ["k48", "k49", "k47"]
     cache.hold("huge", b"z" * 101)
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "evicted"),
+    [("load", {}, "b"), ("load", {"bump": "true"}, "b"), ("load", {"bump": "false"}, "a"),
+     ("checksum", {"checksum": hashlib.sha256(b"x" * 30).hexdigest()}, "a")],
+)  # fmt: skip
+async def test_only_a_use_keeps_a_value_from_being_evicted(
+    make_memory, monkeypatch, action, more, evicted
+):
+    monkeypatch.setattr("subtrie.connector._peer_cache._CAPACITY", 100)
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        for key in "abc":
+            two._cache.hold(key, b"x" * 30)
+        assert {each.status for each in await _all(one, action, "a", **more)} == {200, 404}
+        two._cache.hold("d", b"x" * 30)
+        assert {key for key in "abcd" if two._cache.value(key) is None} == {evicted}
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"), [(str, 1), (str.upper, 1), (lambda text: text[:-1], 0), (lambda _: "", 0)]
+)
+async def test_a_value_of_another_checksum_is_forgotten(make_memory, change, kept):
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        two._cache.hold("k", b"value")
+        await _all(one, "checksum", "k", checksum=change(hashlib.sha256(b"value").hexdigest()))
+        assert len(two._cache) == kept
 
 
 async def test_handlers_share_values_through_the_cache(make):

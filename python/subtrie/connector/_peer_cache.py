@@ -17,7 +17,7 @@ from .._core.errors import SubtrieError
 from .._core.ports import CONTROL
 from . import _system
 from ._client import RequestClient
-from ._endpoint import OWN, Endpoint
+from ._endpoint import Endpoint
 from ._errors import HTTPError
 from ._message import Request, Response
 from ._runtime import Runtime
@@ -43,9 +43,7 @@ class PeerCache:
         runtime = self._runtime
         return [
             Endpoint(runtime, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True),
-            Endpoint(
-                runtime, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
-            ),
+            Endpoint(runtime, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, control=True),
         ]
 
     @property

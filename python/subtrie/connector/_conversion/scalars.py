@@ -301,7 +301,8 @@ def detected(value: Any) -> Any:
             return json.loads(value)
         if len(value) <= _LONGEST_NUMBER and _JSON_NUMBER.fullmatch(value):
             number = json.loads(value)
-            return number if isfinite(number) else str(value)
+            # Not ``isfinite`` of an integer: it may exceed a float.
+            return number if isinstance(number, int) or isfinite(number) else str(value)
         return str(value)
     if type(value) is Branch:
         items = listed(value)
