@@ -187,6 +187,8 @@ def test_what_go_writes_otherwise_is_read_too(annotation, text, value):
         (datetime, "2026-13-02T03:04:05Z"),
         (datetime, 5),
         (date, "2026-1-2"),
+        (date, "20260102"),
+        (date, "2026-W01-5"),
         (date, "2026-01-02T03:04:05Z"),
         (timedelta, "1s"),
         (timedelta, 2**63),
@@ -419,7 +421,7 @@ def test_the_schema_of_a_type(annotation, schema):
 
 @pytest.mark.parametrize(
     "annotation",
-    [And, Through, list[And], Union[And2, Or2], dict[str, And], tuple[And], And | None],
+    [And, Through, list[And], And2 | Or2, dict[str, And], tuple[And], And | None],
 )
 def test_the_schema_of_a_type_that_contains_itself_ends(annotation):
     assert len(json.dumps(converter_of(annotation).schema(0))) < 100_000
@@ -427,16 +429,30 @@ def test_the_schema_of_a_type_that_contains_itself_ends(annotation):
 
 def nested(annotation: Any, levels: int, inner: Any = int) -> Any:
     for _ in range(levels):
-        inner = annotation[inner]
+        inner = annotation[str, inner] if annotation is dict else annotation[inner]
     return inner
 
 
-@pytest.mark.parametrize("annotation", [list, tuple, Sequence])
-def test_a_schema_of_eight_levels_is_whole(annotation):
-    items = "'prefixItems': [" if annotation is tuple else "'items': "
+@pytest.mark.parametrize(
+    ("annotation", "items"),
+    [(list, "'items': "), (Sequence, "'items': "), (tuple, "'prefixItems': ["),
+     (dict, "'additionalProperties': ")],
+)  # fmt: skip
+def test_a_schema_of_eight_levels_is_whole(annotation, items):
     for levels, whole in ((8, True), (9, False)):
         text = str(converter_of(nested(annotation, levels)).schema(0))
         assert ("'integer'" in text, text.count(items)) == (whole, levels)
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {}, [1], [], "x", "", "null", 1, 1.5, True, None])
+def test_json_without_a_type_stays_what_it_is(value):
+    for annotation in (Any, object, Any | None, *((Any | UUID, UUID | Any) if value else ())):
+        assert read(annotation, value) is value
+    items, members = [value], {"1": value}
+    assert read(list, items) is read(list[Any], items) is items
+    for annotation in (dict, dict[str, Any], dict[Any, Any]):
+        assert read(annotation, members) is members
+    assert read(dict[Any, int], {"1": 2}) == {"1": 2}
 
 
 @pytest.mark.parametrize(
@@ -486,6 +502,7 @@ def test_a_boolean_of_a_query_in_every_spelling(text):
         (datetime, "2026-01-02T03:04:05-23:59",
          datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(-timedelta(hours=23, minutes=59)))),
         (datetime, "2026-01-02T03:04:05+24:00", None),
+        (datetime, "2026-01-02T03:04:05+05:60", None),
         (datetime, "2026-01-02T03:04:05+23:60", None),
         (bytes, "A\r\nP8\n+", b"\x00\xff>"), (bytes, "AP8+\t", None),
         (UUID, str(IDENTITY), IDENTITY), (UUID, IDENTITY.hex, None), (UUID, IDENTITY.urn, None),

@@ -81,7 +81,17 @@ async def ask(
 
 @pytest.fixture
 def shop(make):
-    """Return a service that says what it got, and the caller of an ingress."""
+    """Return the caller of an ingress, and a service that says what it got."""
+    return _caller_and_service(make)
+
+
+@pytest.fixture
+def near(make_memory):
+    """Return the same in process."""
+    return _caller_and_service(make_memory)
+
+
+def _caller_and_service(make):
     web, shop = make("web.example"), make("shop.example")
 
     @shop.endpoint("ANY", "/echo/{rest...}")
@@ -529,6 +539,13 @@ async def test_the_server_starts_and_stops_the_connector(plane, caplog):
         ({"ports": ["443"]}, "ports are numbers from 1 to 65535"),
         ({"ports": [0]}, "ports are numbers from 1 to 65535"),
         ({"timeout": 0}, "the timeout is a number of seconds above 0"),
+        ({"ports": [65_536]}, "ports are numbers from 1 to 65535"),
+        ({"ports": [True]}, "ports are numbers from 1 to 65535"),
+        ({"timeout": -1}, "the timeout is a number of seconds above 0"),
+        ({"timeout": float("inf")}, "the timeout is a number of seconds above 0"),
+        ({"origins": ["*.example"]}, "an origin is 'https://shop.example' or"),
+        ({"origins": ["://a.example"]}, "an origin is 'https://shop.example' or"),
+        ({"origins": ["https://"]}, "an origin is 'https://shop.example' or"),
         ({"timeout": float("nan")}, "the timeout is a number of seconds above 0"),
     ],
 )
@@ -569,3 +586,276 @@ async def test_a_web_socket_is_closed(make_memory):
 
     await ingress(make_memory("web.example"))({"type": "websocket"}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+#: Fields of a connection (RFC 9110, 7.6.1, and what browsers and proxies still send).
+OF_CONNECTION = [
+    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
+    "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Host", "Content-Length",
+    "Request-Timeout", "Traceparent", "Tracestate", "X-Named", "X-named-Too",
+]  # fmt: skip
+
+
+async def test_no_field_of_a_connection_passes_either_way(near):
+    web, service = near
+    given = dict.fromkeys(OF_CONNECTION, "9") | {"Connection": "x-NAMED , close,x-named-too"}
+    given |= {"Microbus-Mine": "1", "X-Kept": "1"}
+
+    @service.endpoint("GET", "/all")
+    async def everything() -> Response:
+        return Response(200, b"four", headers=given)
+
+    async with web, service:
+        asked = [(name, each) for name, each in given.items() if name not in ("Host",)]
+        answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=asked)
+        told = {name.lower() for name in json.loads(answer.body)["headers"]}
+        assert told.isdisjoint({*map(str.lower, OF_CONNECTION), "microbus-mine"}), told
+        assert "x-kept" in told
+        answer = await ask(ingress(web), "GET", "/shop.example/all")
+        left = set(answer.headers)
+        assert left & {*map(str.lower, OF_CONNECTION), "microbus-mine"} == {"content-length"}
+        assert (answer.headers["content-length"], answer.headers["x-kept"]) == ("4", "1")
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+async def test_where_a_request_came_from(near, proxied, named):
+    web, service = near
+    given = {"Host": "h", "For": "10.0.0.1", "Proto": "https", "Prefix": "/p", "Path": "/q"}
+    headers = [
+        (f"X-Forwarded-{name}", each) for name, each in given.items() if named or name != "Host"
+    ]
+    async with web, service:
+        answer = await ask(
+            ingress(web, proxied=proxied), "GET", "/shop.example/echo/x", headers=headers
+        )
+    told = json.loads(answer.body)["headers"]
+    own = {"Host": "front.example:8080", "For": "192.0.2.7", "Proto": "http", "Prefix": ""}
+    expected = (given if proxied and named else own) | {"Path": "/shop.example/echo/x"}
+    assert {name: told[f"X-Forwarded-{name}"] for name in expected} == expected
+
+
+async def test_a_server_that_does_not_know_its_client(near):
+    web, service = near
+    answer, sent = Answer(), [{"type": "http.request"}]
+    scope = {"type": "http", "method": "GET", "path": "/shop.example/echo/é x", "query_string": b"",
+             "headers": [(b"x-mark", "é".encode("latin-1"))], "client": None}  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return sent.pop() if sent else await asyncio.Event().wait()
+
+    async with web, service:
+        await ingress(web)(scope, receive, answer.take)
+    told = json.loads(answer.body)
+    assert told["path"] == "/echo/é x"
+    names = ("Host", "For", "Proto", "Prefix", "Path")
+    found = [told["headers"][f"X-Forwarded-{name}"] for name in names]
+    assert found == ["", "", "http", "", "/shop.example/echo/? x"]
+    assert told["headers"]["X-Mark"] == "é"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([("Authorization", "Bearer {}")], 200), ([("Authorization", "bearer  {} ")], 200),
+        ([("Authorization", "BEARER {}")], 200), ([("Authorization", "Basic {}")], 401),
+        ([("Authorization", "{}")], 401), ([("Authorization", "Bearer ")], 401),
+        ([("Cookie", "Authorization={}")], 200), ([("Cookie", 'Authorization="Bearer {}"')], 200),
+        ([("Cookie", "authorization={}")], 401), ([("Cookie", "Authorization={}; a[]=\x7f")], None),
+        ([("Authorization", "Basic x"), ("Cookie", "Authorization={}")], 200),
+        ([("Authorization", "Bearer  "), ("Cookie", "Authorization={}")], 200),
+        ([("Cookie", "Author;ization={}")], 401), ([("Cookie", "a,b=1; Authorization={}")], None),
+    ],
+)  # fmt: skip
+async def test_the_token_of_a_request(near, headers, status):
+    web, service = near
+    token = actor_token({"sub": "ann", "iss": "access.token.core"})
+    given = [(name, value.format(token)) for name, value in headers]
+    async with web, service:
+        answer = await ask(ingress(web), "GET", "/shop.example/mine", headers=given)
+    assert answer.status in ((200, 400, 401) if status is None else (status,))
+
+
+@pytest.mark.parametrize(
+    ("listed", "origin", "status", "named"),
+    [
+        ([], "https://FRONT.example:8080", 201, None), ([], "http://front.example:8080", 201, None),
+        ([], "https://front.example", 403, None), ([], "front.example:8080", 403, None),
+        ([], "null", 403, None), (["*"], "null", 201, False),
+        (["*"], "https://a.example", 201, False),
+        (["*", "https://A.example"], "https://a.EXAMPLE", 201, True),
+        (["https://a.example"], "https://a.example:444", 403, None),
+        (["https://a.example"], "http://a.example", 403, None),
+        (["https://a.example"], "", 201, None),
+    ],
+)  # fmt: skip
+async def test_the_origin_of_a_page(near, listed, origin, status, named):
+    web, service = near
+    app, url = ingress(web, origins=listed), "/shop.example/cookies"
+    async with web, service:
+        answer = await ask(app, "POST", url, headers=[("Origin", origin)] if origin else [])
+    assert answer.status == status
+    assert answer.headers.get("access-control-allow-origin") == (None if named is None else origin)
+    told = answer.headers.get("access-control-allow-credentials")
+    assert told == ("true" if named else None)
+
+
+async def test_an_origin_of_any_length_is_refused_in_few_words(near):
+    web, service = near
+    async with web, service:
+        for size, shown in ((200, 200), (201, 200)):
+            headers = [("Origin", "x" * size)]
+            answer = await ask(ingress(web), "GET", "/shop.example/cookies", headers=headers)
+            told = f"requests of pages of {'x' * shown!r} are not allowed (origins)"
+            assert (answer.status, answer.error["error"]) == (403, told)
+
+
+async def test_a_preflight_names_an_origin_and_a_method(near):
+    web, service = near
+    origin, method = ("Origin", "https://a.example"), ("Access-Control-Request-Method", "PUT")
+    app, url = ingress(web, origins=["https://a.example"]), "/shop.example/echo/x"
+    async with web, service:
+        for verb, headers in (
+            ("OPTIONS", [origin]), ("OPTIONS", [method]), ("POST", [origin, method]),
+        ):  # fmt: skip
+            answer = await ask(app, verb, url, headers=headers)
+            assert (answer.status, json.loads(answer.body)["method"]) == (200, verb)
+        answer = await ask(app, "OPTIONS", url, headers=[origin, method])
+    assert answer.status == 204
+    assert answer.headers == {
+        "access-control-allow-origin": "https://a.example", "vary": "Origin",
+        "access-control-allow-credentials": "true", "access-control-max-age": "600",
+        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
+        "cache-control": "no-store",
+    }  # fmt: skip
+
+
+async def test_what_a_page_may_read_is_added_to_what_the_service_says(near):
+    web, service = near
+
+    @service.endpoint("GET", "/varied")
+    async def varied() -> Response:
+        return Response(200, headers={"Vary": "Accept", "X-Mark": "1"})
+
+    app = ingress(web, origins=["https://a.example"])
+    async with web, service:
+        url, origin = "/shop.example/varied", ("Origin", "https://a.example")
+        answer = await ask(app, "GET", url, headers=[origin])
+        assert answer.headers["vary"] == "Accept, Origin"
+        exposed = answer.headers["access-control-expose-headers"].split(", ")
+        assert {"X-Mark", "Vary", "Cache-Control"} <= set(exposed)
+        answer = await ask(app, "GET", url)
+        assert answer.headers["vary"] == "Accept"
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "announced", "status"),
+    [(1000, 1000, "1000", 200), (1000, 1000, None, 200), (1000, 1001, None, 413),
+     (1000, 0, "1001", 413), (1000, 1, "x", 200), (1000, 1, "٩٩٩٩", 200),
+     (1000, 1, "9" * 5000, 413),
+     (1000, 1, "-1001", 200)],
+)  # fmt: skip
+async def test_a_body_of_exactly_the_limit_passes(make_memory, limit, size, announced, status):
+    web, service = (make_memory(host, max_body=limit) for host in ("web.example", "shop.example"))
+    service.endpoint("POST", "/x")(lambda: None)
+    headers = [("Content-Length", announced)] if announced else []
+    app = ingress(web)
+    async with web, service:
+        answer = await ask(app, "POST", "/shop.example/x", headers=headers, body=[bytes(size)])
+    assert (answer.status, app._requests, app._bytes) == (status, 0, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, _ingress.PIECE - 1, _ingress.PIECE, _ingress.PIECE + 1])
+async def test_a_response_is_sent_in_as_few_pieces_as_it_has(near, size):
+    web, service = near
+    sent: list[dict[str, Any]] = []
+    messages = [{"type": "http.request"}]
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else await asyncio.Event().wait()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": f"/shop.example/large/{size}",
+             "headers": [], "query_string": b""}  # fmt: skip
+    async with web, service:
+        await ingress(web)(scope, receive, send)
+    sizes = [len(each["body"]) for each in sent[1:]]
+    assert sizes == ([_ingress.PIECE, 1] if size > _ingress.PIECE else [size])
+    assert [each["more_body"] for each in sent[1:]] == [True] * (len(sizes) - 1) + [False]
+
+
+@pytest.mark.parametrize(
+    ("asked", "budget"),
+    [("000000003", 3), ("0000000003", 9), ("٣", 9), ("3.5", 9), (" 3", 3), ("8", 8), ("9", 9)],
+)
+async def test_a_time_budget_is_a_number_of_at_most_nine_digits(near, asked, budget):
+    web, service = near
+    async with web, service:
+        headers = [("Request-Timeout", asked)]
+        app = ingress(web, timeout=9)
+        answer = await ask(app, "GET", "/shop.example/echo/x", headers=headers)
+    assert json.loads(answer.body)["budget"] == budget
+
+
+@pytest.mark.parametrize(
+    ("status", "sent"), [(400, 400), (599, 599), (600, 502), (399, 502), (200, 502), (999, 502)]
+)
+@pytest.mark.parametrize("deployment", ["LOCAL", "LAB", "PROD"])
+async def test_the_error_of_a_service(make_memory, deployment, status, sent):
+    web, service = (make_memory(h, deployment=deployment) for h in ("web.example", "shop.example"))
+
+    @service.endpoint("GET", "/wrong")
+    async def wrong() -> None:
+        raise HTTPError("gone <b>", status=status, properties={"until": 7})
+
+    async with web, service:
+        answer = await ask(ingress(web), "GET", "/shop.example/wrong")
+    assert answer.status == answer.error["statusCode"] == sent
+    assert (answer.error["error"], answer.error["until"]) == ("gone <b>", 7)
+    assert ("stack" in answer.error, answer.body.count(b"\n") > 1) == (deployment == "LOCAL",) * 2
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "www-authenticate" not in answer.headers
+
+
+@pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205)])
+async def test_the_status_of_a_service(near, status, sent):
+    web, service = near
+    async with web, service:
+        answer = await ask(ingress(web), "GET", f"/shop.example/status/{status}")
+        assert (answer.status, answer.body) == (sent, b"body" if sent == status else b"")
+        assert answer.headers["content-length"] == str(len(answer.body))
+        assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("port", [1, 65_535])
+async def test_the_ports_of_an_ingress_are_all_but_two(make_memory, port):
+    web, service = make_memory("web.example"), make_memory("shop.example")
+    service.endpoint("GET", f":{port}/x")(lambda: "x")
+    async with web, service:
+        app = ingress(web, ports=(port,))
+        assert (await ask(app, "GET", f"/shop.example:{port}/x")).body == b"x"
+        assert (await ask(app, "GET", "/shop.example/x")).status == 404
+
+
+async def test_another_protocol_is_refused(make_memory):
+    with pytest.raises(ValueError, match="an ingress serves HTTP, not 'smtp'"):
+        await ingress(make_memory("web.example"))({"type": "smtp"}, None, None)
+
+
+async def test_a_connector_that_runs_outlives_the_server(make_memory):
+    web, told = make_memory("web.example"), []
+
+    async def receive() -> dict[str, Any]:
+        return {}
+
+    async def send(message: dict[str, Any]) -> None:
+        told.append(message["type"])
+
+    async with web:
+        await ingress(web)({"type": "lifespan"}, receive, send)
+        assert web.running
+    assert told == ["lifespan.startup.complete", "lifespan.shutdown.complete"]

@@ -117,7 +117,7 @@ def _datetime(text: str) -> datetime:
         if int(hours) > 23 or int(minutes) > 59:
             raise ValueError
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        zone = timezone(-offset if sign == "-" else offset) if offset else UTC
+        zone = timezone(-offset if sign == "-" else offset)
     made = datetime.fromisoformat(clock)
     return made.replace(microsecond=int(f"{fraction or '0':0<6.6}"), tzinfo=zone)
 
