@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import pytest
 
 from subtrie import BusError
@@ -142,3 +145,94 @@ def test_the_names_of_a_token_are_bounded():
 
 def test_a_number_beyond_floats_is_missing():
     assert not Claims("big || big > 1").satisfied_by(flattened({"big": 10**400}))
+
+
+VALUES = [1, 2.5, -7, "a", "b", "", True, False, None, [], ["a"], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("sign", ["==", "!=", "<", "<=", ">", ">="])
+def test_values_are_compared_as_those_of_one_type(sign):
+    """By a model: Python's comparison of two numbers or two texts; else only equality."""
+    for left, right in itertools.product(VALUES, repeat=2):
+        numbers, texts = (
+            all(type(each) in kinds for each in (left, right)) for kinds in ((int, float), (str,))
+        )
+        equal = type(left) in (bool, type(None)) and left is right
+        if numbers or texts:
+            equal = left == right
+            ordered = {"<": left < right, ">": left > right}.get(sign[0], False)
+        else:
+            ordered = False
+        holds = not equal if sign == "!=" else equal if sign == "==" else ordered
+        holds = holds or (sign in ("<=", ">=") and equal)
+        claims = flattened({"l": left, "r": right})
+        assert Claims(f"l {sign} r").satisfied_by(claims) is holds, (left, right)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_claim_alone_holds_unless_it_is_false_zero_or_empty(value):
+    holds = value not in (None, False, "", 0) if not isinstance(value, list | dict) else True
+    assert Claims("x").satisfied_by(flattened({"x": value})) is holds
+    assert Claims("!x").satisfied_by(flattened({"x": value})) is not holds
+
+
+def test_operators_bind_as_in_python():
+    """By a model: Python evaluates the same expression."""
+    draw = random.Random(7)
+
+    def expression(depth: int) -> str:
+        if not depth:
+            return draw.choice("abc")
+        form = draw.choice(["{} && {}", "{} || {}", "!({})", "({} || {})", "({} && {})", "!!({})"])
+        return form.format(*(expression(depth - 1) for _ in range(form.count("{}"))))
+
+    for text in (expression(draw.randrange(1, 6)) for _ in range(300)):
+        values = {each: draw.random() < 0.5 for each in "abc"}
+        python = text.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
+        assert Claims(text).satisfied_by(flattened(values)) is eval(python, {}, values), text
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [(["a", 7, 2.0, 2.5, True, False, None, ["b"], {"c": 1}],
+      ["a", "7", "2", "2.5", "true", "false"]), ([], []), ([10**400], [str(10**400)])],
+    ids=["all", "empty", "long"],
+)  # fmt: skip
+def test_the_elements_of_a_list_are_names(value, names):
+    assert flattened({"l": value}) == {"l": value, **{f"l.{name}": True for name in names}}
+
+
+def test_numbers_are_floats_as_in_go():
+    found = flattened({"a": 1, "b": True, "c": {"d": 2, "e": {"f": "x"}}, "g": 10**400})
+    assert found == {"a": 1.0, "b": True, "c": {"d": 2, "e": {"f": "x"}}, "c.d": 2.0,
+                     "c.e": {"f": "x"}, "c.e.f": "x", "g": None}  # fmt: skip
+    assert [type(found[name]) for name in ("a", "b", "c.d")] == [float, bool, float]
+
+
+def test_as_many_names_as_the_limit():
+    for count in (4095, 4096, 4097):
+        wide = {f"n{each}": 1 for each in range(count)}
+        assert len(flattened(wide)) == min(count, 4096)
+        listed = flattened({"l": list(range(count))})
+        assert len(listed) == min(count + 1, 4096)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [("(" * 64 + "a" + ")" * 64, True), ("(" * 65 + "a" + ")" * 65, None),
+     ("(a)" + "&&(a)" * 100, True), ("a" + " " * 4095, True), ("a" + " " * 4096, None),
+     ("!" * 1000 + "a", True), ("false || TRUE", True), ("tRuE && !FaLsE", True),
+     ("a == true", True), ("true == a", True), ("_a || a_1.b_2", False), ("a\t&&\na", True),
+     ("1.5 <= 2 && -1 < 0", True), ("'\"`' == \"x\"", False), ("'é' == 'é'", True)],
+    ids=lambda each: str(each)[:30],
+)  # fmt: skip
+def test_the_limits_of_an_expression(text, holds):
+    if holds is None:
+        with pytest.raises(BusError, match="requires"):
+            Claims(text)
+    else:
+        assert Claims(text).satisfied_by({"a": True}) is holds
+
+
+def test_an_expression_is_shown():
+    assert repr(Claims("a && b")) == "Claims('a && b')"

@@ -27,6 +27,7 @@ from typing import (
 from uuid import UUID
 
 import jsonschema
+import pydantic
 import pytest
 
 from subtrie.connector import REQUIRED, HTTPError
@@ -676,3 +677,47 @@ def test_members_are_required_left_out_or_zero():
     assert read(Closed, {}) == {"must": 0}
     with pytest.raises(Unconvertible, match=r"Odd\.x: complex cannot be"):
         converter_of(make_dataclass("Odd", [("x", complex)]))
+
+
+def test_the_text_null_is_a_text_in_json_and_nothing_in_a_query():
+    for annotation in (list[int], dict[str, int], tuple[int]):
+        misfit(annotation, {"a": "null"} if annotation == dict[str, int] else ["null"])
+    misfit(Marked, {"at": "a", "of": "null"})
+    texts = tree({"l[0]": ["null"], "l[1]": ["1"], "o[at]": ["null"], "o[of]": ["null"]})
+    assert read(list[int], texts["l"]) == [0, 1]
+    assert read(list[str], texts["l"]) == ["null", "1"]
+    assert read(list[str | int], texts["l"]) == ["null", "1"]
+    assert read(list[int | None], texts["l"]) == [None, 1]
+    assert read(Marked, texts["o"]) == Marked("null", 0)
+
+
+def test_a_schema_of_objects_is_as_deep():
+    found: Any = Leaf
+    for level in range(10):
+        found = make_dataclass(f"Level{level}", [("x", found)])
+        text = str(converter_of(found).schema(0))
+        assert text.count("'properties'") == min(level + 2, 9)
+
+
+def test_the_error_of_a_class_is_told_in_short():
+    @dataclass
+    class Refusing:
+        text: str
+
+        def __post_init__(self) -> None:
+            raise (ValueError if self.text else TypeError)(f"no {self.text}")
+
+    class Model(pydantic.BaseModel):
+        n: int = pydantic.Field(alias="number")
+        many: list[int] = []
+
+    assert misfit(list[Refusing], [{"text": "tea"}]) == "'x[0]' is not a valid Refusing: no tea"
+    assert misfit(Refusing, {"text": "x" * 999}).endswith(f": no {'x' * 397}")
+    assert misfit(Refusing, {}) == "'x' is not a valid Refusing: no "
+    assert misfit(list[Model], [{"number": "x"}]).startswith("'x[0]' is not valid: 1 validation")
+    assert len(misfit(Model, {"many": ["x"] * 99})) < 450
+    in_query = tree({"m[number]": ["7"], "m[many][0]": ["1"], "m[many][1]": ["2"]})["m"]
+    assert read(Model, in_query) == read(Leaf | Model, in_query) == Model(number=7, many=[1, 2])
+    assert read(Leaf | Model, {"number": 7}) == Model(number=7)
+    assert steps(list[Model], [{"number": 7}] * 3) == 7
+    assert json_bytes([Model(number=7)]) == b'[{"n":7,"many":[]}]'
