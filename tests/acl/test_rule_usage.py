@@ -112,7 +112,11 @@ def test_an_entry_is_used_unused_or_undetermined() -> None:
         (["a.>"], [flow("a.x", subscriber=None)], ["a.>"]),
         (["$JS.API.>"], [flow("$JS.API.INFO", subscriber=None)], ["$JS.API.INFO"]),
         (["a.>"], [flow(f"a.{n}x") for n in range(MOST_PARTS + 1)], ["a.>"]),
-        (["a.>"], [flow(f"a.{n}x") for n in range(2)], ["a.0x", "a.1x"]),
+        (
+            ["a.>"],
+            [flow(f"a.{n}x") for n in range(MOST_PARTS)],
+            [f"a.{n}x" for n in range(MOST_PARTS)],
+        ),
     ],
 )
 def test_publish_rules_are_narrowed_to_subscriptions(today, flows, expected) -> None:
@@ -154,6 +158,14 @@ def test_microbus_rules_are_those_of_the_audit() -> None:
         ([">"], [subscription("_INBOX.K3vX9.*")], ["_INBOX.>"]),
         (["_INBOX.me.>"], [subscription("_INBOX.me.K3vX9.*")], ["_INBOX.me.>"]),
         (["in.>"], [subscription(f"in.{n}x") for n in range(MOST_PARTS + 1)], ["in.>"]),
+        (
+            ["in.>"],
+            [subscription(f"in.{n}x") for n in range(MOST_PARTS)],
+            [f"in.{n}x" for n in range(MOST_PARTS)],
+        ),
+        # A queue of several tokens is not named in an entry.
+        (["in.>"], [subscription("in.*", "w.x")], ["in.*"]),
+        (["in.> w.>"], [subscription("in.*", "w.x")], ["in.* w.>"]),
     ],
 )
 def test_subscribe_rules_are_narrowed_to_subscriptions(today, rows, expected) -> None:

@@ -10,12 +10,13 @@ from raw_client import RawClient
 from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Permissions
+from subtrie.acl._load.templates import MAX_ENTRIES
 
 SUBJECTS = [
     "svc.scoped.x", "scoped.x", "red.x", "blue.x", "red.eu.x", "blue.us.x", "acc.x", "plain.x",
-    "q", "other.x", "ACC.x", "north.x",
+    "q", "other.x", "ACC.x", "north.x", "RED.x", "RED.eu.x", "north.eu.x",
 ]  # fmt: skip
-USER = {"tags": ["team:red", "team:blue", "region:eu", "bad:a b"]}
+USER = {"tags": ["team:red", "team:blue", "region:eu", "bad:a b", "Site:RED", "site:north"]}
 
 #: Templates: the lists, and whether the broker admits the user at all.
 TEMPLATES = {
@@ -23,6 +24,8 @@ TEMPLATES = {
     "blanks": {"pub": {"allow": ["{{ NAME() }}.>"]}},
     "several-values": {"pub": {"allow": ["{{tag(team)}}.x"]}},
     "product": {"pub": {"allow": ["{{tag(team)}}.{{tag(region)}}.>", "plain.>"]}},
+    # Bug: a tag with capitals before its colon was taken for one without.
+    "tag-in-capitals": {"pub": {"allow": ["{{tag(site)}}.x", "{{tag(SITE)}}.eu.x"]}},
     "account-name": {"pub": {"allow": ["{{account-name()}}.x"]}},
     "account-tag": {"pub": {"allow": ["{{account-tag(zone)}}.x"]}},
     "missing-tag": {"pub": {"allow": ["{{tag(none)}}.x", "plain.x"]}},
@@ -85,3 +88,22 @@ def test_the_account_jwt_was_asked_for_though_it_was_given(tmp_path):
     # The same from the folder that nsc keeps.
     who = CliRunner().invoke(app, ["acl", "who", "svc.scoped.x", str(tmp_path)])
     assert "/scoped  svc.scoped.>" in who.output
+
+
+@pytest.mark.parametrize("count", [MAX_ENTRIES, MAX_ENTRIES + 1])
+def test_so_many_entries_of_a_template_are_admitted(count, tmp_path):
+    """The bound is the broker's: one entry more, and it refuses the login."""
+    tags = [f"n:{number}" for number in range(count)]
+    operator = Operator({"template": {"pub": {"allow": ["{{tag(n)}}.x"]}}})
+    jwt, seed = operator.user({"tags": tags}, scoped=True, claims={"name": "scoped"})
+    path = tmp_path / "user.jwt"
+    path.write_text(jwt)
+    rules = Permissions.load(path, account_jwt=operator.account_jwt)
+    assert rules.determined is (count == MAX_ENTRIES)
+    config = f"max_control_line: 1MB\n{operator.config}"
+    with serving(tmp_path / "live", config) as url:
+        if rules.determined:
+            RawClient(url, **connecting(jwt, seed)).close()
+        else:
+            with pytest.raises(ConnectionError):
+                RawClient(url, **connecting(jwt, seed))

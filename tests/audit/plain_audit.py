@@ -173,7 +173,7 @@ class Log:
         if client:
             self._client(pos, conn, arrow, words, time, prefix)
         elif words[0] in ("RMSG", "HMSG", "LMSG", "MSG") and arrow != "<->":
-            keys, size = broker_message(words, prefix.account)
+            keys, size = broker_message(words, prefix.account, leaf=prefix.kind == "leaf")
             if arrow == "<<-":
                 self._message(pos, conn, False, prefix, keys, size, time)
             else:
@@ -330,18 +330,23 @@ def between_brokers(arrow: str, words: list[str]) -> str | None:
 
 
 def broker_message(
-    words: list[str], account: str | None
+    words: list[str], account: str | None, leaf: bool
 ) -> tuple[list[tuple[str, str, str | None]], int]:
     """Return the readings (subject, reply, account) and the size of a message between brokers."""
     op, *rest, size = words
     if op in ("HMSG", "LMSG") and len(rest) > 1 and rest[-1].isdecimal():
         rest.pop()
+    if op == "LMSG" and not leaf and len(rest) > 1:
+        rest.pop(0)  # the cluster of the leaf node that the message comes from
     for i, word in enumerate(rest):
         of = rest[i - 2] if i > 1 else account
         if i and word == "|":
             return [(rest[i - 1], "", of)], int(size)
         if i and word == "+" and i + 1 < len(rest):
             return [(rest[i - 1], rest[i + 1], of)], int(size)
+    if leaf and len(rest) == 2:
+        # A leaf node has one account, which is not printed.
+        return [(rest[0], rest[1], account)], int(size)
     keys = [(rest[-1], "", rest[-2] if len(rest) > 1 else account)]
     if len(rest) > 1:
         keys.append((rest[-2], rest[-1], rest[-3] if len(rest) > 2 else account))

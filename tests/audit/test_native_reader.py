@@ -94,6 +94,7 @@ RESTS = st.sampled_from(
             "<<- [RMSG $G a 2]",
             "<<- [RMSG $G a | q 2]",
             "->> [LMSG a r 2]",
+            "<<- [LMSG hub a r 2]",
             "->> [HMSG $G a 12 14]",
         ),
         *("<<- [PUB a 2", "<<- [PUB a x]", "<<- [PUB a]", "<<- [", "<<-", '<<- MSG_PAYLOAD: ["h'),
@@ -122,6 +123,19 @@ def test_lines_of_any_form(lines: list[str], draw: Any) -> None:
     divided = read(data, *edges, piece=draw.draw(st.sampled_from([None, 1, 5, 64])))
     assert divided == rows
     assert divided.counts == rows.counts
+
+
+@pytest.mark.parametrize("line", ["<<- [RMSG $G a 2]", "->> [LMSG hub a 2]", "<<- [LMSG a r 2]"])
+@pytest.mark.parametrize("peer", ["1.2.3.4:6 - lid_ws:5", "1.2.3.4:6 - rid:4"])
+def test_both_readers_read_a_message_of_a_leaf_node_alike(peer: str, line: str) -> None:
+    """Bug: the plain rules took the first of two names on a leaf node's line for an account."""
+    front = "[7] 2026/11/21 08:00:00.000001 [TRC] "
+    sender = f"{front}1.2.3.4:5 - cid:1 - "
+    rest = ["<<- [PUB a 2]", "<<- [PUB a r 2]"]
+    lines = [*(sender + text for text in rest), f"{front}{peer} - {line}"]
+    lines.append(f"{front}1.2.3.4:5 - cid:2 - ->> [MSG a 2 2]")
+    data = "\n".join(lines).encode()
+    assert_same(data, read(data))
 
 
 @pytest.mark.parametrize(

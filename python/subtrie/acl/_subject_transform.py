@@ -74,7 +74,8 @@ class SubjectTransform:
             subject: a subject that the source matches.
 
         Returns:
-            The distinct subjects; None if there are more than ``MAX_OUTCOMES``.
+            The distinct subjects; None if there are more than ``MAX_OUTCOMES``, or if one is not
+            UTF-8.
         """
         tokens = subject.encode().split(b".")
         parts: list[list[bytes]] = []
@@ -89,14 +90,17 @@ class SubjectTransform:
             count *= len(parts[-1])
             if count > MAX_OUTCOMES:
                 return None
-        return tuple(dict.fromkeys(_valid(b".".join(row)) for row in itertools.product(*parts)))
+        try:
+            texts = [b".".join(row).decode() for row in itertools.product(*parts)]
+        except UnicodeDecodeError:  # cut inside a character
+            return None
+        return tuple(dict.fromkeys(map(_valid, texts)))
 
 
-def _valid(data: bytes) -> str | None:
+def _valid(text: str) -> str | None:
     try:
-        text = data.decode()
         engine.check_subject(text, "server")
-    except (SubtrieError, UnicodeDecodeError):
+    except SubtrieError:
         return None
     return text
 

@@ -116,7 +116,8 @@ def _values(
         raise LoginRefused(f"{entry}: {name} is not defined")
     tags = (account if tag[1] else user)["nats"].get("tags") or []
     prefix = f"{tag[2]}:"
-    return [each[len(prefix) :] for each in tags if str(each).lower().startswith(prefix)]
+    # The name in the template is in lower case by then; a tag is compared as it is written.
+    return [each[len(prefix) :] for each in map(str, tags) if each.startswith(prefix)]
 
 
 def _is_subject(text: str) -> bool:
