@@ -61,13 +61,18 @@ LISTENERS = {
     "http: 8222": True, 'http: "0.0.0.0:8222"': True, "http_port: 8222": True,
     "host: 127.0.0.1\nhttp_port: 8222": False, "gateway { name: g, port: 7222 }": True,
     "gateway { name: g, port: 7222, authorization { user: g, password: $PASS } }": False,
-    "leafnodes { port: 7422 }": False,
+    "leafnodes { port: 7422 }": False, "monitor_port: 8222": True, "cluster { name: c }": False,
+    "net: 127.0.0.1\nmonitor_port: 8222": False, "host: '::1'\nhttp_port: 8222": False,
+    "host: 0.0.0.0\nhttp: 8222": True, "host: 127.0.0.1\nhttp: 8222": False,
+    "host: 127.0.0.1\nhttp: '0.0.0.0:8222'": True, "host: 127.0.0.1\nhttp: '10.0.0.1:8222'": True,
+    "CLUSTER { LISTEN: 6222 }": True, "Gateway { Name: g, Port: 7222 }": True,
+    "HTTP_PORT: 8222": True, "https: 8223": False,
 }  # fmt: skip
 
 
 def lint(path, *more):
     done = CliRunner().invoke(app, ["acl", "lint", str(path), "--json", *more])
-    assert done.exit_code in (0, 1), done.output
+    assert done.exit_code in (0, 1, 2), done.output
     assert "dull" not in done.output
     return [json.loads(line) for line in done.output.splitlines()]
 
@@ -109,10 +114,51 @@ def test_listeners_that_admit_everyone(listener, conf):
     assert ("open-listener" in [each["rule"] for each in lint(path)]) is LISTENERS[listener]
 
 
-def test_a_leaf_listener_without_users_is_open(tmp_path):
+@pytest.mark.parametrize("key", ["leaf", "leafnodes"])
+def test_a_leaf_listener_without_users_is_open(key, tmp_path):
     path = tmp_path / "open.conf"
-    path.write_text("leafnodes { port: 7422 }\n")
+    path.write_text(f"{key} {{ port: 7422 }}\n")
     assert {"open-listener", "no-authorization"} <= {each["rule"] for each in lint(path)}
+    for users in ("authorization { user: u, password: $P }", "accounts { A {} }", "operator: x"):
+        path.write_text(f"{users}\n{key} {{ port: 7422 }}\n")
+        assert "open-listener" not in {each["rule"] for each in lint(path)}
+
+
+@pytest.mark.parametrize("key", ["cluster", "gateway", "leafnodes"])
+def test_a_listener_that_checks_certificates_is_not_open(key, tmp_path):
+    path = tmp_path / "tls.conf"
+    for tls, found in (
+        ("verify: true", False), ("VERIFY_AND_MAP: true", False), ("verify: false", True),
+        ("timeout: 3", True), ("verify: false, verify_and_map: true", False),
+    ):  # fmt: skip
+        path.write_text(f"{key} {{ port: 6222, tls {{ {tls} }} }}\n")
+        opened = [each for each in lint(path) if each["rule"] == "open-listener"]
+        assert bool(opened) is found, tls
+        assert all(each["message"].startswith(f"{key}: ") for each in opened)
+
+
+#: Values of keys, and whether they are passwords that anyone can read.
+PLAIN = {
+    "password: dull": True, "pass: dull": True, "token: dull": True, "PASSWORD: dull": True,
+    "xpassword: dull": False, "password: ''": False, "password: $UNKNOWN": False,
+    "password: $KNOWN": False, **{f"password: '$2{each}$11$aaa'": False for each in "abxy"},
+    "password: '$2c$11$dull'": True, "password: '2a$dull'": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_each_password_that_is_written_out_is_found(line, tmp_path, monkeypatch):
+    monkeypatch.setenv("KNOWN", "dull-and-long")
+    path = tmp_path / "nats.conf"
+    place = "remotes: [ { url: nats://a:1, authorization: {\n %s } } ]"
+    path.write_text(f"leafnodes {{ {place % line} }}\n")
+    found = [each for each in lint(path) if each["rule"] == "plaintext-password"]
+    assert [each["line"] for each in found] == [2] * PLAIN[line]
+    path.write_text(f"mqtt {{ authorization {{ {line} }} }}\nleafnodes {{ {place % line} }}\n")
+    found = [each for each in lint(path) if each["rule"] == "plaintext-password"]
+    assert [(each["line"], "and 1 more" in each["message"]) for each in found] == [
+        (1, True)
+    ] * PLAIN[line]
 
 
 def test_a_result_of_a_mapping_that_no_user_may_publish_is_refused(conf, tmp_path):
@@ -139,7 +185,10 @@ def test_a_password_of_the_environment_is_not_in_the_file(conf, monkeypatch):
     assert lint(path) == []
 
 
-@pytest.mark.parametrize(("seconds", "soon"), [(86_400, True), (90 * 86_400, False)])
+@pytest.mark.parametrize(
+    ("seconds", "soon"),
+    [(86_400, True), (30 * 86_400 - 900, True), (30 * 86_400 + 900, False), (-900, False)],
+)
 def test_a_token_that_expires_soon(seconds, soon, tmp_path):
     account, user = key(nkeys.PREFIX_BYTE_ACCOUNT), key(nkeys.PREFIX_BYTE_USER)
     claims = {"type": "user", "pub": {"allow": ["a"]}, "sub": {"allow": ["b"]}}

@@ -122,8 +122,12 @@ def test_rules_about_microbus_apply_if_the_subjects_show_a_plane(entry, on):
 
 def test_a_comparison_of_each_rule_with_all_others_is_bounded():
     many = [f"a.{number}.x" for number in range(1001)]
-    found = Permissions(publish_allow=many, subscribe_allow=()).lint()
-    assert "unchecked" in [each.rule for each in found]
+    for split in (0, 1, 1001):
+        lists = {"subscribe_allow": many[:split], "subscribe_deny": many[split:]}
+        found = Permissions(publish_allow=(), **lists).lint()
+        [message] = [each.message for each in found if each.rule == "unchecked"]
+        assert message.startswith("subscribe: 1001 entries are too many")
+        assert message.endswith("(at most 1000)")
     few = Permissions(publish_allow=many[:50], subscribe_allow=()).lint()
     assert "unchecked" not in [each.rule for each in few]
 
@@ -160,3 +164,40 @@ def test_safe_rules_never_overlap_the_trust_root():
     for port in ("*", "443"):
         safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
         assert engine.rules_overlap(safe, [], danger, []) is None
+
+
+def test_the_broker_of_a_control_line_is_told_about_one_byte_more():
+    def found(length):
+        rules = Permissions(publish_allow=["a" * length], subscribe_allow=())
+        return [each.message for each in rules.lint() if each.rule == "size"]
+
+    length = next(each for each in range(2000, 3000) if found(each))
+    assert found(length - 1) == []
+    assert "about 4098 bytes, more than the broker's control line of 4096" in found(length)[0]
+
+
+@pytest.mark.parametrize(
+    ("count", "often"), [(-1, "without limit"), (1, "1 times"), (7, "7 times")]
+)
+def test_the_note_about_responses_says_how_often(count, often):
+    rules = Permissions(publish_allow=(), subscribe_allow=(), allow_responses=ResponseLimit(count))
+    assert [often in each.message for each in rules.lint()] == [True]
+
+
+def test_errors_come_first_and_each_entry_once():
+    rules = Permissions(
+        publish_allow=["a.b", "a.*", "a.b", "*.safe.x"], publish_deny=["z.z", "a.c", "a.c"],
+        subscribe_allow=["_INBOX.>", "x.*", "x.* q"], allow_responses=ResponseLimit(),
+    )  # fmt: skip
+    found = rules.lint(microbus=True)
+    assert [each.level for each in found] == sorted(
+        (each.level for each in found), key=["error", "warning", "note"].index
+    )
+    assert sorted((each.rule, each.entry) for each in found) == [
+        ("allow-responses", None), ("dead", "z.z"), ("inbox", "_INBOX.>"),
+        ("plane-wildcard", "*.safe.x"), ("redundant", "a.b"),
+        ("redundant", "a.c"), ("redundant", "x.* q"),
+        ("unbounded-depth", "x.*"), ("unbounded-depth", "x.* q"),
+    ]  # fmt: skip
+    deep = [each.message for each in found if each.rule == "unbounded-depth"]
+    assert "deny subscribe x.*.>" in deep[0]
