@@ -137,7 +137,7 @@ def test_a_listener_that_checks_certificates_is_not_open(key, tmp_path):
         assert all(each["message"].startswith(f"{key}: ") for each in opened)
 
 
-#: Values of keys, and whether they are passwords that anyone can read.
+#: Values of keys, and whether they are passwords in plain text.
 PLAIN = {
     "password: dull": True, "pass: dull": True, "token: dull": True, "PASSWORD: dull": True,
     "xpassword: dull": False, "password: ''": False, "password: $UNKNOWN": False,
