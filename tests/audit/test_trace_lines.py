@@ -7,9 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from local_run import counts, messages, read
 
+from subtrie import WireError, wire
 from subtrie.wire._go_quote import unquote
+from subtrie.wire._trace_operations import log_operation
 from subtrie.wire.log import parse_line
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "nats_wire.jsonl"
@@ -134,6 +138,120 @@ def test_an_operation_with_wrong_arguments_is_unparseable(rest) -> None:
 def test_go_quoting_is_resolved() -> None:
     assert unquote(r"a\r\n\t\"\\\x41\101\u00e9\U0001f600") == 'a\r\n\t"\\AAé😀'
     assert unquote(r"\xc3\xa9 \xff \ud800") == "é \udcff �"
+
+
+#: The control characters that Go names, and how else it may write a character.
+NAMED = dict(zip("\a\b\f\n\r\t\v\\\"'", "abfnrtv\\\"'", strict=True))
+FORMS = (
+    lambda char: char if char not in '\\"' else f"\\{char}",
+    lambda char: f"\\{NAMED.get(char, char)}" if char in NAMED else char,
+    lambda char: "".join(f"\\x{byte:02x}" for byte in char.encode()),
+    lambda char: "".join(f"\\{byte:03o}" for byte in char.encode()),
+    lambda char: f"\\u{ord(char):04X}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}",
+    lambda char: f"\\U{ord(char):08X}",
+)
+
+
+@given(st.lists(st.tuples(st.characters(codec="utf-8"), st.sampled_from(FORMS))))
+def test_any_text_has_the_same_meaning_in_each_of_the_quotings_of_go(chars) -> None:
+    assert unquote("".join(form(char) for char, form in chars)) == "".join(c for c, _ in chars)
+
+
+@pytest.mark.parametrize("char", [*NAMED, "\ud7ff", "\ue000", "\uffff", "\U0010ffff", "\0", "é"])
+def test_each_character_has_the_same_meaning_in_each_of_the_quotings_of_go(char) -> None:
+    for form in FORMS:
+        assert unquote(f"<{form(char)}>{form('x')}") == f"<{char}>x"
+
+
+@pytest.mark.parametrize("escape", ["d800", "dfff", "U00110000", "Uffffffff", "dC00"])
+def test_what_is_not_a_character_is_the_replacement(escape) -> None:
+    assert unquote(f"a\\{escape if escape[0] == 'U' else 'u' + escape}b") == "a\ufffdb"
+
+
+def test_what_go_does_not_write_is_kept() -> None:
+    assert unquote(r"\q\é\777 \x4 \u12 \9") == "qé\udcff x4 u12 9"
+    assert unquote("\udcff\\n") == "\udcff\n"
+    assert unquote("\ud800\\n") == "?\n"
+    assert unquote("\\") == "\\"
+
+
+_HEAD = b"NATS/1.0 503 No\r\nA: b\r\n\r\n"
+_SIZES = f"{len(_HEAD)} {len(_HEAD) + 2}"
+#: What each end of a connection may say: the conn of its parser, and its lines.
+SAID = {
+    ("cid", "<<-"): ("client", (
+        'CONNECT {"a":1}', "PUB a 2", "PUB a r 2", f"HPUB a {_SIZES}", f"HPUB a r {_SIZES}",
+        "SUB a 1", "SUB a q 1", "UNSUB 1", "UNSUB 1 5", "PING", "PONG",
+    )),
+    ("cid", "->>"): ("server_to_client", (
+        'INFO {"a":1}', "MSG a 1 2", "MSG a 1 r 2", f"HMSG a 1 {_SIZES}", f"HMSG a 1 r {_SIZES}",
+        "+OK", "-ERR 'x y'", "PING", "PONG",
+    )),
+    ("rid", "<<-"): ("route", (
+        "RS+ $G a", "RS+ $G a q 1", "RS- $G a", "RMSG $G a 2", "RMSG $G a r 2",
+        "RMSG $G a + r q 2", "RMSG $G a | q 2", f"HMSG $G a {_SIZES}", f"LMSG o $G a {_SIZES}",
+        "LS+ o $G a", "A+ X", "PING",
+    )),
+    ("lid", "<<-"): ("leaf", (
+        "LS+ a", "LS+ a q 1", "LS- a", "LMSG a 2", "LMSG a r 2", "LMSG a | q 2",
+        f"HMSG a {_SIZES}", "PING",
+    )),
+}  # fmt: skip
+SAID["wid", "<<-"], SAID["wid", "->>"] = SAID["cid", "<<-"], SAID["cid", "->>"]
+SAID["rid", "->>"], SAID["lid", "->>"] = SAID["rid", "<<-"], SAID["lid", "<<-"]
+_OF_PAYLOADS = ("payload_b64", "status", "description", "headers")
+
+
+def _traced(kind, arrow, line):
+    line = line.removeprefix("+") if line == "+OK" else line
+    return parse_line(f"[1] [TRC] 1.2.3.4:5 - {kind}:8 - {arrow} [{line}]", reveal=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "line"), [(*way, line) for way, (_, lines) in SAID.items() for line in lines]
+)
+def test_an_operation_of_a_log_is_that_of_the_connection(kind, arrow, line) -> None:
+    data = line.encode() + b"\r\n"
+    if "MSG" in line or "PUB" in line:
+        data += (_HEAD + b"xy" if line.endswith(_SIZES) else b"xy") + b"\r\n"
+    (op,) = wire.Parser(SAID[kind, arrow][0]).feed(data)
+    wanted = {key: value for key, value in op.as_dict().items() if key not in _OF_PAYLOADS}
+    assert log_operation(_traced(kind, arrow, line)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "line"),
+    [
+        ("cid", "<<-", "PUB a x"), ("cid", "<<-", "PUB a 1.5"), ("cid", "<<-", f"PUB a {10**18}"),
+        ("cid", "<<-", "HPUB a x 5"), ("cid", "<<-", "HPUB a 5 x"), ("cid", "->>", "MSG a 1 x"),
+        ("rid", "<<-", "LMSG o $G a x 9"), ("lid", "<<-", "LMSG a x"), ("cid", "<<-", "NONE a"),
+        ("cid", "<<-", "pub a 2"), ("cid", "<<-", "PUB a b c 2"), ("cid", "->>", "PUB a 2"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_not_an_operation_has_the_reason_of_its_bytes(kind, arrow, line) -> None:
+    with pytest.raises(WireError) as caught:
+        log_operation(_traced(kind, arrow, line))
+    if line == "pub a 2":  # which a client may send, but the log names it in capitals
+        assert (caught.value.reason, caught.value.position) == ("unknown op", 0)
+        return
+    with pytest.raises(WireError) as bytes_told:
+        wire.Parser(SAID[kind, arrow][0], max_payload=None).feed(line.encode() + b"\r\n")
+    told, wanted = caught.value, bytes_told.value
+    assert (told.cause, told.position) == (wanted.cause, wanted.position)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "line"),
+    [("mid", "<<-", "PING"), ("gid", "->>", "PING"), ("cid", "<->", "DELSUB 1"),
+     ("cid", "<<-", "MAPPING a"), ("cid", "<<-", "PUB")],
+)  # fmt: skip
+def test_what_is_not_of_the_protocol_is_no_operation(kind, arrow, line) -> None:
+    assert log_operation(_traced(kind, arrow, line)) is None
+    payload = parse_line(f'[1] [TRC] 1.2.3.4:5 - {kind}:8 - {arrow} MSG_PAYLOAD: ["x"]')
+    assert payload is not None
+    assert log_operation(payload) is None
+    said = parse_line(f"[1] [TRC] 1.2.3.4:5 - {kind}:8 - Client connection created")
+    assert said is None or log_operation(said) is None
 
 
 def test_line_ends_and_empty_lines_count_as_lines() -> None:

@@ -65,8 +65,52 @@ def test_files_rotate_and_a_new_writer_begins_a_new_one(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_file_that_is_as_large_as_it_may_be_ends(tmp_path):
+    one = len(capture.MAGIC) + len(pack(Record("c2s", 1, 0, b"x")))
+    for rotate, files in ((1, 4), (one - 1, 4), (one, 4), (one + 1, 2)):
+        found = written(tmp_path / str(rotate), [("c2s", 1, b"x")] * 4, rotate=rotate)
+        assert len(found) == files, rotate
+
+
+def test_files_are_in_the_order_of_their_numbers(tmp_path):
+    for name in ("999999", "1000000", "000002", "x", "2b", "-1"):
+        (tmp_path / f"{name}.capture").write_bytes(capture.MAGIC)
+    (tmp_path / "000003.txt").write_bytes(b"")
+    assert [each.stem for each in capture.files(tmp_path)] == ["000002", "999999", "1000000"]
+    assert [each.stem for each in written(tmp_path)][-1] == "1000001"
+
+
+@pytest.mark.parametrize("kind", capture.RECORD_KINDS)
+def test_what_is_told_of_a_connection_is_an_object(kind):
+    told = {"kind": "client"} if kind in ("opened", "closed", "lost") else {}
+    assert Record(kind, 0, 1, b'{"kind":"client"}').about == told
+    for data in (b"", b"[]", b"{", b"\xff", b"7", b"[" * 99_999):
+        assert Record(kind, 0, 1, data).about == {}
+
+
+def test_a_record_without_a_time_is_of_now(tmp_path):
+    with Writer(tmp_path) as writer:
+        writer.write("c2s", 1, b"x")
+    (only,) = capture.read(tmp_path)
+    assert only.time > 1_700_000_000 * 10**9  # nanoseconds
+
+
+@pytest.mark.parametrize("place", range(-5, 2))
+def test_the_next_record_is_found_at_any_offset(tmp_path, place):
+    """A mark may lie across the pieces in which it is searched for."""
+    good = pack(Record("c2s", 5, 1, b"good"))
+    noise = b"\0" * ((1 << 16) + place)
+    (tmp_path / "1.capture").write_bytes(capture.MAGIC + noise + good)
+    _, error = until_damage(tmp_path / "1.capture")
+    first = len(capture.MAGIC)
+    assert (error.position, error.resume) == (first, first + len(noise))
+    assert f"(byte {first})" in str(error)
+    assert error.hint
+    assert error.hint in str(error)
+
+
 def test_only_the_owner_can_read_a_capture(tmp_path):
-    (file,) = written(tmp_path / "deep" / "er")
+    (file,) = written(tmp_path / "very" / "deep" / "er")
     assert file.stat().st_mode & 0o077 == 0
     assert file.parent.stat().st_mode & 0o077 == 0
 
@@ -77,8 +121,10 @@ def test_large_data_takes_several_records(tmp_path):
     records = list(capture.read(tmp_path))
     assert len(records) == 3
     assert b"".join(record.data for record in records) == data
-    with pytest.raises(ValueError, match="a record holds"):
-        pack(Record("c2s", 0, 1, data))
+    most = data[: capture.MAX_DATA]
+    assert pack(Record("c2s", 0, 1, most))
+    with pytest.raises(ValueError, match="a record holds at most 1048576 bytes, not 1048577"):
+        pack(Record("c2s", 0, 1, most + b"x"))
 
 
 def test_an_incomplete_last_record_ends_a_file_at_every_byte(tmp_path):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import urllib.error
+import urllib.request
 
+import nats
 import pytest
 
+from servers import monitor as monitoring
+from servers import serving
 from subtrie import WireError
 from subtrie._core import redaction as secrets
 from subtrie.wire import log, monitor
@@ -72,6 +78,118 @@ def test_subsz_and_routez():
     assert (only.kind, only.id, only.name, only.account) == ("route", 4, "b", "APP")
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Every page of a real server with one client, and parts of the list of connections."""
+    names = (
+        "connz?subs=detail&auth=1", "connz?subs=1", "subsz?subs=1", "subsz", "routez?subs=detail",
+        "connz?limit=1", "connz?limit=1&offset=1", "connz?limit=2", "varz", "jsz", "leafz",
+        "gatewayz", "accountz", "accstatz", "healthz",
+    )  # fmt: skip
+
+    def saved(url):
+        try:
+            with urllib.request.urlopen(url) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as refused:  # the health of a server says so by its status
+            return refused.read()
+
+    async def asked(url, http):
+        one = await nats.connect(url, name="one", user="ann", password="x")
+        two = await nats.connect(url, name="two", user="ann", password="x")
+        queued = await one.subscribe("a.>", queue="q")
+        await queued.unsubscribe(limit=5)
+        await two.subscribe("b")
+        for client in (one, two, one):
+            await client.publish("a.x", b"")
+            await client.flush()
+        loop = asyncio.get_running_loop()
+        found = [await loop.run_in_executor(None, saved, f"{http}/{name}") for name in names]
+        await one.close()
+        await two.close()
+        return dict(zip(names, found, strict=True))
+
+    folder = tmp_path_factory.mktemp("monitored")
+    config = "http: '127.0.0.1:-1'\naccounts { APP { users: [{ user: ann, password: x }] } }"
+    with serving(folder, config) as url:
+        return asyncio.run(asked(url, monitoring(folder)))
+
+
+def test_the_pages_of_a_real_server_have_its_subscriptions(pages):
+    ann = ("one", "ann", "a.>", "q", "1", 3, 5), ("two", "ann", "b", None, "1", 0, None)
+    connz = monitor.loads(pages["connz?subs=detail&auth=1"])
+    assert connz.server == json.loads(pages["varz"])["server_id"]
+    assert (connz.total, connz.limit, connz.now) == (2, 1024, connz.document["now"])
+    rows = [each for each in connz.subscriptions if each.kind == "client"]
+    assert {each.server for each in rows} == {connz.server}
+    assert {each.account for each in rows} == {"APP"}
+    assert sorted((r.name, r.user, r.subject, r.queue, r.sid, r.delivered, r.max or None)
+                  for r in rows) == sorted(ann)  # fmt: skip
+    plain = monitor.loads(pages["connz?subs=1"]).subscriptions
+    assert sorted((r.name, r.subject) for r in plain) == [("one", "a.>"), ("two", "b")]
+    numbers = {each.name: each.id for each in rows}
+    subsz = monitor.loads(pages["subsz?subs=1"]).subscriptions
+    subsz = [each for each in subsz if each.account == "APP" and each.subject[0] != "$"]
+    assert {(r.id, r.subject, r.queue, r.sid, r.delivered, r.kind, r.server) for r in subsz} == {
+        (numbers["one"], "a.>", "q", "1", 3, "client", connz.server),
+        (numbers["two"], "b", None, "1", 0, "client", connz.server),
+    }
+    assert monitor.loads(pages["subsz"]).subscriptions == ()
+    assert monitor.loads(pages["routez?subs=detail"]).endpoint == "routez"
+
+
+def test_a_page_of_a_real_server_has_all_entries_or_some(pages):
+    found = {name: monitor.loads(page) for name, page in pages.items()
+             if name.startswith(("connz", "subsz?", "routez"))}  # fmt: skip
+    assert {name: (each.complete, each.offset, each.limit) for name, each in found.items()} == {
+        "connz?subs=detail&auth=1": (True, 0, 1024),
+        "connz?subs=1": (True, 0, 1024),
+        "connz?limit=1": (False, 0, 1),
+        "connz?limit=1&offset=1": (False, 1, 1),
+        "connz?limit=2": (True, 0, 2),
+        "subsz?subs=1": (True, 0, 1024),
+        "routez?subs=detail": (True, 0, None),
+    }
+    assert not monitor.loads(b'{"connections":null,"total":1}').complete
+
+
+@pytest.mark.parametrize(
+    "page", ["varz", "jsz", "leafz", "gatewayz", "accountz", "accstatz", "healthz"]
+)
+def test_a_page_of_a_real_server_without_subscriptions_is_named(pages, page):
+    with pytest.raises(WireError, match=f"a response of /{page}, which lists no") as caught:
+        monitor.loads(pages[page])
+    assert (caught.value.reason, caught.value.status) == ("monitor", 400)
+    assert ("--streams" in str(caught.value)) == (page == "jsz")
+    assert ("/connz?subs=detail" in str(caught.value)) == (page != "jsz")
+    document = json.loads(pages[page])
+    for key in document:  # each key that makes the page is needed
+        few = {name: value for name, value in document.items() if name != key}
+        with pytest.raises(WireError):
+            monitor.loads(json.dumps(few))
+
+
+@pytest.mark.parametrize("sid", ["R APP b", "L APP b", "R APP b q", "RAPP b", "R b", "7"])
+def test_the_key_of_a_route_says_the_account(sid):
+    entry = {"subject": "b", "sid": sid}
+    (routed,) = monitor.loads(json.dumps({"routes": [{"subscriptions_list_detail": [entry]}]})
+                              ).subscriptions  # fmt: skip
+    words = sid.split(" ")
+    of_route = words[0] in ("R", "L")
+    assert routed.account == ("APP" if of_route and len(words) > 2 else None)
+    (listed,) = monitor.loads(json.dumps({"subscriptions_list": [entry]})).subscriptions
+    assert listed.kind == ("route" if of_route else "client")
+    assert routed.operation["weight"] is None
+    # What the page itself says counts first.
+    for route, told in (
+        ({"account": "A"}, {}),
+        ({}, {"account": "A"}),
+        ({"account": "A"}, {"account": "B"}),
+    ):
+        page = {"routes": [{**route, "subscriptions_list_detail": [{**entry, **told}]}]}
+        assert monitor.loads(json.dumps(page)).subscriptions[0].account == "A"
+
+
 def test_lists_of_plain_subjects_and_no_lists():
     plain = {**CONNZ, "connections": [{"cid": 1, "subscriptions_list": ["a", "b.>"]}]}
     assert [s.subject for s in monitor.loads(json.dumps(plain)).subscriptions] == ["a", "b.>"]
@@ -85,7 +203,17 @@ def test_lists_of_plain_subjects_and_no_lists():
         (b"", "bad json"), (b"[]", "bad json"), (b"[" * 100_000, "bad json"), (b"{}", "monitor"),
         (b'{"connections":7}', "monitor"), (b'{"connections":[7]}', "monitor"),
         (b'{"connections":[],"total":true}', "monitor"), (b'{"connections":[],"now":7}', "monitor"),
-        (b'{"connections":[],"total":1.0}', "monitor"),
+        (b'{"connections":[],"total":1.0}', "monitor"), (b'{"connections":""}', "monitor"),
+        (b'{"connections":{}}', "monitor"), (b'{"routes":{}}', "monitor"),
+        (b'{"num_subscriptions":1,"subscriptions_list":{}}', "monitor"),
+        *((b'{"routes":[],"%s":true}' % key, "monitor") for key in (b"offset", b"now")),
+        *((b'{"connections":[],"%s":"1"}' % key, "monitor")
+          for key in (b"total", b"offset", b"limit")),
+        *((b'{"connections":[{"%s":[],"subscriptions_list":["a"]}]}' % key, "monitor")
+          for key in (b"cid", b"name", b"authorized_user", b"account")),
+        *((b'{"subscriptions_list":[{"subject":"a","%s":%s}]}' % (key, value), "monitor")
+          for key, value in ((b"account", b"1"), (b"msgs", b'"1"'), (b"max", b"true"),
+                             (b"cid", b"true"))),
         (b'{"subscriptions_list":[{}]}', "monitor"), (b'{"routes":[{"subscriptions_list":[7]}]}',
                                                       "monitor"),
     ],

@@ -32,6 +32,7 @@ from subtrie.wire import (
     log,
     read_capture_operations,
     read_operations,
+    read_records,
 )
 from subtrie.wire._tap import _Recorder
 from subtrie.wire._trace_operations import log_operation
@@ -264,6 +265,129 @@ def test_lost_bytes_end_a_stream_with_an_error(tmp_path):
     ]  # fmt: skip
 
 
+#: An operation of each kind of connection that no other kind has, from either end.
+OF_KIND = {
+    "client": (b"PUB a 0\r\n\r\n", b"MSG a 1 0\r\n\r\n"),
+    "route": (b"RS+ $G a\r\n", b"RS+ $G a\r\n"),
+    "leaf": (b"LS+ a\r\n", b"LS+ a\r\n"),
+    "route_legacy": (b"MSG a RSID:1:2 0\r\n\r\n", b"MSG a RSID:1:2 0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("kind", OF_KIND)
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_connection_of_a_capture_is_read_as_its_kind(tmp_path, kind, closed):
+    assert set(OF_KIND) == set(capture.CONNECTION_KINDS)
+    assert Tap(to=("127.0.0.1", 1), out=tmp_path / kind, kind=kind).kind == kind
+    with capture.Writer(tmp_path) as writer:
+        writer.write("opened", 1, json.dumps({"kind": kind}).encode())
+        for way, data in zip(("c2s", "s2c"), OF_KIND[kind], strict=True):
+            writer.write(way, 1, data + data[:3], at=7)
+        if closed:
+            writer.write("closed", 1, b"", at=9)
+    rows = list(read_capture_operations(read_records(tmp_path), closings=True))
+    ends = [(each.direction, each.reason, each.position) for each in rows
+            if isinstance(each, StreamError)]  # fmt: skip
+    assert ends == [(way, "torn", len(data)) for way, data in
+                    zip(("c2s", "s2c"), OF_KIND[kind], strict=True)]  # fmt: skip
+    told = [each for each in rows if isinstance(each, OperationRow)]
+    assert [(each.conn, each.direction, each.time, each.parts["op"]) for each in told] == [
+        (1, way, 7, data.split()[0].decode())
+        for way, data in zip(("c2s", "s2c"), OF_KIND[kind], strict=True)
+    ] + [(1, None, 9, "CLOSED")] * closed
+    assert all(each.parts == each.op.as_dict() for each in told[:2])
+    assert not any(each.parts["op"] == "CLOSED" for each in read_operations(tmp_path)
+                   if isinstance(each, OperationRow))  # fmt: skip
+
+
+def test_connections_are_selected_by_their_unique_numbers(tmp_path):
+    """A tap that begins again numbers its connections from 1 again, and may leave some open."""
+    with capture.Writer(tmp_path) as writer:
+        for number in (1, 3, 1, 1):
+            writer.write("opened", number, b'{"kind":"client"}')
+            writer.write("c2s", number, b"PUB")
+        writer.write("c2s", 3, b" three 0\r\n\r\nPING\r\n")
+        writer.write("c2s", 1, b" last 0\r\n\r\n")
+    found = list(read_operations(tmp_path))
+    ops = [each for each in found if isinstance(each, OperationRow)]
+    assert [(op.conn, op.parts.get("subject")) for op in ops] == [
+        (3, "three"), (3, None), (5, "last"),
+    ]  # fmt: skip
+    assert sorted(each.conn for each in found if isinstance(each, StreamError)) == [1, 4]
+    for wanted in range(1, 6):
+        only = list(read_capture_operations(read_records(tmp_path), lambda n, w=wanted: n == w))
+        assert only == [each for each in found if each.conn == wanted]
+
+
+def test_what_precedes_damage_is_read_and_payloads_have_no_limit(tmp_path):
+    large = b"PUB a %d\r\n%b\r\n" % (9 << 20, bytes(9 << 20))
+    with capture.Writer(tmp_path / "capture") as writer:
+        writer.write("c2s", 1, large)
+        writer.write("c2s", 1, b"PING\r\nXX\r\n")
+        writer.write("c2s", 1, b"PING\r\n")
+        writer.write("lost", 2, b'{"direction":"s2c","bytes":7}')
+        writer.write("lost", 3, b"{}")
+    (tmp_path / "bytes").write_bytes(large + b"PING\r\nXX\r\nPING\r\n")
+    for rows in (list(read_operations(tmp_path / "capture")),
+                 list(read_operations(tmp_path / "bytes", conn="client"))):  # fmt: skip
+        assert [each.parts["op"] for each in rows[:2]] == ["PUB", "PING"]
+        assert (rows[2].reason, rows[2].position) == ("unknown op", len(large) + 6)
+        assert "byte" in rows[2].message
+    lost = [each for each in read_operations(tmp_path / "capture") if each.conn != 1]
+    assert [(each.conn, each.direction, each.message) for each in lost] == [
+        (2, "s2c", "7 bytes were not recorded"), (3, "c2s", "None bytes were not recorded"),
+    ]  # fmt: skip
+
+
+def test_only_a_handshake_of_tls_is_told_as_tls(tmp_path):
+    for number, (first, tls) in enumerate(
+        [(b"\x16\x03\x00", 1), (b"\x16\x03\x04", 1), (b"\x16\x03\x05", 0), (b"\x16\x02\x01", 0)]
+    ):
+        with capture.Writer(tmp_path / str(number)) as writer:
+            writer.write("s2c", 1, b"PING\r\n")
+            writer.write("s2c", 1, b"PING\r\n" + first)
+        ping, _, told = read_operations(tmp_path / str(number))
+        assert ping.parts["op"] == "PING"
+        assert (told.reason == "tls", told.position == 12) == (bool(tls), True)
+        assert ("TLS begins at byte 12" in told.message) == bool(tls)
+
+
+@pytest.mark.parametrize("packets", [0, 1, 2])
+def test_a_log_says_how_many_lines_are_of_mqtt(tmp_path, packets):
+    front = "[1] 2026/11/21 02:50:28.844932 [TRC] 127.0.0.1:1 - mid:8 - <<- "
+    (tmp_path / "log").write_bytes(
+        f"{front}[CONNECT x]\n".encode() * packets
+        + f"{front.replace('mid', 'cid')}[PUB \xff 2]\r\njunk\n{front}[PUB a]\n".encode("latin-1")
+    )
+    rows = list(read_operations(tmp_path / "log"))
+    (op,) = [each for each in rows if isinstance(each, OperationRow)]
+    assert (op.conn, op.direction, op.time) == ("127.0.0.1:1", "in", "2026/11/21 02:50:28.844932")
+    assert op.parts == {"op": "PUB", "subject": "\udcff", "reply": None, "size": 2}
+    errors = [(each.reason, each.position, each.message) for each in rows if each is not op]
+    assert errors[0][:2] == ("no line of a trace log", packets + 2)
+    assert f"line {packets + 2} is not a line of nats-server" in errors[0][2]
+    lines = "1 line" if packets == 1 else f"{packets} lines"
+    assert errors[1:] == [("mqtt", None, f"{lines} of MQTT not read")] * bool(packets)
+
+
+def test_the_first_bytes_say_what_an_input_is(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no \*\.capture files in .*empty"):
+        list(read_operations(tmp_path / "empty"))
+    page = tmp_path / "page"
+    page.write_text('\n {"connections":[{"cid":4,"subscriptions_list":["a"]}]}')
+    (row,) = read_operations(page)
+    assert (row.conn, row.direction, row.parts["subject"]) == (4, None, "a")
+    docker = tmp_path / "docker"
+    docker.write_text(json.dumps({"log": "[1] [TRC] 1.2.3.4:5 - cid:8 - <<- [PING]\n"},
+                                 separators=(",", ":")))  # fmt: skip
+    assert [each.parts["op"] for each in read_operations(docker)] == ["PING"]
+    with capture.Writer(tmp_path / "c") as writer:
+        writer.write("c2s", 1, b"PING\r\n")
+    (file,) = capture.files(tmp_path / "c")
+    assert [each.parts["op"] for each in read_operations(file)] == ["PING"]
+
+
 def test_a_slow_disk_does_not_slow_the_traffic_and_lost_bytes_are_counted(tmp_path, monkeypatch):
     """Real traffic with a blocked writer and a small queue."""
     held = threading.Event()
@@ -315,8 +439,8 @@ def test_as_many_bytes_may_wait_as_the_limit_says(tmp_path, monkeypatch):
         recorder.put("c2s", 1, piece)
     held.set()
     recorder.close()
-    records = [(each.kind, each.data or each.about.get("bytes")) for each in capture.read(tmp_path)]
-    assert records == [("opened", None), ("c2s", b"ab"), ("s2c", b"cd"), ("lost", 3)]
+    records = [(each.kind, each.about.get("bytes", each.data)) for each in capture.read(tmp_path)]
+    assert records == [("opened", b""), ("c2s", b"ab"), ("s2c", b"cd"), ("lost", 3)]
 
 
 def test_the_command_records_until_it_is_stopped(tmp_path):

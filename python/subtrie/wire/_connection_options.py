@@ -13,15 +13,17 @@ _TYPES: dict[str, type] = {"bool": bool, "int": int, "str": str, "list": list}
 _BOTH = {
     "bool": "tls_required headers",
     "int": "",
-    "str": "version nonce",
+    "str": "version",
     "list": "",
 }
 _INFO = {
     "bool": "auth_required ssl_required tls_verify tls_available jetstream cluster_dynamic ldm "
-    "connect_info acc_is_sys lnoc lnocu info_on_connect route_acc_add_reqid",
-    "int": "proto port max_payload client_id api_lvl route_pool_size route_pool_idx",
+    "connect_info acc_is_sys lnoc lnocu info_on_connect ln gateway_iom gateway_nrp",
+    "int": "proto port max_payload client_id api_lvl route_pool_size route_pool_idx "
+    "gossip_mode gateway_cmd",
     "str": "server_id server_name git_commit go host ip client_ip cluster domain compression "
-    "remote_account xkey route_account gossip_mode gateway gateway_url",
+    "nonce remote_account xkey route_account route_acc_add_reqid gateway gateway_url "
+    "gateway_cmd_payload",
     "list": "connect_urls ws_connect_urls leafnode_urls gateway_urls",
 }
 _CONNECT = {
