@@ -117,7 +117,9 @@ def test_unknown_fields_survive():
 def test_bytes_that_are_not_a_message_are_refused(data):
     with pytest.raises(WireError) as caught:
         streaming.PubMsg.decode(data)
-    assert caught.value.reason == "bad message"
+    assert (caught.value.reason, caught.value.status) == ("bad message", 400)
+    assert str(caught.value).startswith("not a PubMsg: ")
+    assert caught.value.hint in str(caught.value)
 
 
 def test_a_repeated_field_keeps_the_last_and_negative_numbers_are_long():
@@ -203,7 +205,12 @@ def test_a_response_replaces_the_default_subjects():
     assert identify("_STAN.sub.id", response) is None
     assert identify("p.xfoo", response) is None
     assert identify("", response) is None
-    assert identify("_STAN.acks.x", response) == "PubAck"
+    assert [identify(f"_STAN.{name}.x", response) for name in ("acks", "ack", "pub", "close")] == [
+        "PubAck", "Ack", None, None,
+    ]  # fmt: skip
+    assert identify("p.x", response) is None
+    assert identify("_STAN.discover.mycluster", response) == "ConnectRequest"
+    assert identify(".foo", streaming.ConnectResponse()) is None
 
 
 @pytest.mark.requirement("S3-007")
@@ -217,6 +224,7 @@ def test_a_channel_with_wildcards_is_read_and_not_written(name, channel):
     with pytest.raises(SubjectError, match="no wildcards") as caught:
         message.encode()
     assert (caught.value.reason, caught.value.field) == ("wildcard", "subject")
+    assert (caught.value.hint, caught.value.status) == ("name each channel", 400)
     assert kind.decode(message.SerializeToString()).subject == channel
     assert kind(subject="foo*.b>").encode()
 
@@ -281,6 +289,59 @@ def test_answers_find_their_requests():
     assert talk.feed(pub("_INBOX.4", streaming.CloseResponse())).name == "CloseResponse"
     assert talk.feed(pub("_INBOX.other", None)) is None
     assert talk.feed(wire.Parser("client").feed(b"PING\r\n")[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "request_type", "answer"),
+    [
+        ("_STAN.discover.x", "ConnectRequest", "ConnectResponse"),
+        ("_STAN.discover.x.pings", "Ping", "PingResponse"),
+        ("_STAN.sub.i", "SubscriptionRequest", "SubscriptionResponse"),
+        ("_STAN.unsub.i", "UnsubscribeRequest", "SubscriptionResponse"),
+        ("_STAN.subclose.i", "UnsubscribeRequest", "SubscriptionResponse"),
+        ("_STAN.close.i", "CloseRequest", "CloseResponse"),
+        ("_STAN.pub.i.foo", "PubMsg", "PubAck"),
+    ],
+)
+@pytest.mark.parametrize("name", ["PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG"])
+def test_each_request_has_an_answer_on_any_connection(subject, request_type, answer, name):
+    conn, extra = {
+        "PUB": ("client", ""), "HPUB": ("client", ""), "MSG": ("server_to_client", " 1"),
+        "HMSG": ("server_to_client", " 1"), "RMSG": ("route", ""), "LMSG": ("leaf", ""),
+    }[name]  # fmt: skip
+    account = "$G " if name == "RMSG" else ""
+
+    def carried(to, message, reply=""):
+        body = message.encode()
+        head = b"NATS/1.0\r\n\r\n" if name[0] == "H" else b""
+        sizes = f"{len(head)} {len(head + body)}" if head else f"{len(body)}"
+        line = f"{name} {account}{to}{extra}{reply and f' {reply}'} {sizes}\r\n".encode()
+        (op,) = wire.Parser(conn).feed(line + head + body + b"\r\n")
+        return talk.feed(op)
+
+    talk = Conversation()
+    asked = carried(subject, getattr(streaming, request_type)(), "_INBOX.1")
+    assert (asked.name, asked.subject, asked.reply) == (request_type, subject, "_INBOX.1")
+    told = carried("_INBOX.1", getattr(streaming, answer)())
+    assert (told.name, told.answers.name) == (answer, request_type)
+
+
+def test_the_inboxes_that_were_used_last_are_known(monkeypatch):
+    monkeypatch.setattr(streaming._conversation, "_MAX_INBOXES", 3)
+    talk = Conversation()
+    for inbox in ("a", "b", "c", "a", "d"):
+        talk.feed(pub("_STAN.close.i", streaming.CloseRequest(), inbox))
+    answers = {inbox: talk.feed(pub(inbox, streaming.CloseResponse())) for inbox in "abcd"}
+    assert [inbox for inbox, found in answers.items() if found is not None] == ["a", "c", "d"]
+
+
+def test_an_acknowledgement_without_its_message_answers_nothing():
+    ack = Conversation().feed(pub("_STAN.acks.a", streaming.PubAck(guid="g")))
+    assert (ack.name, ack.answers) == ("PubAck", None)
+    talk = Conversation()
+    talk.feed(pub("_STAN.sub.i", streaming.SubscriptionRequest(inbox=""), "_INBOX.1"))
+    talk.feed(pub("_INBOX.1", streaming.SubscriptionResponse(ackInbox="")))
+    assert list(talk._expected) == ["_INBOX.1"]
 
 
 @pytest.mark.requirement("S3-021", "S3-066", "S3-076", "S3-080", "S3-090")

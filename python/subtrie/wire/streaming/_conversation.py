@@ -107,7 +107,7 @@ class Conversation:
             self._expect(typed.reply, "HeartbeatAnswer", typed)
         elif typed.name == "SubscriptionRequest":
             self._expect(message.inbox, "MsgProto", typed)
-        elif typed.name == "SubscriptionResponse" and message.ackInbox:
+        elif typed.name == "SubscriptionResponse":
             self._expect(message.ackInbox, "Ack", typed.answers)
 
     def _expect(self, subject: str, name: str, request: StreamingMessage | None) -> None:
