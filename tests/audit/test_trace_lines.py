@@ -245,7 +245,7 @@ def test_a_line_that_is_not_an_operation_has_the_reason_of_its_bytes(kind, arrow
     [("mid", "<<-", "PING"), ("gid", "->>", "PING"), ("cid", "<->", "DELSUB 1"),
      ("cid", "<<-", "MAPPING a"), ("cid", "<<-", "PUB")],
 )  # fmt: skip
-def test_what_is_not_of_the_protocol_is_no_operation(kind, arrow, line) -> None:
+def test_what_is_not_of_the_protocol_has_no_operation(kind, arrow, line) -> None:
     assert log_operation(_traced(kind, arrow, line)) is None
     payload = parse_line(f'[1] [TRC] 1.2.3.4:5 - {kind}:8 - {arrow} MSG_PAYLOAD: ["x"]')
     assert payload is not None
