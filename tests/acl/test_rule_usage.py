@@ -259,20 +259,23 @@ def test_traffic_is_of_the_user_that_the_broker_proved() -> None:
             row(token, "me", publisher="of-jwt"),
         ],
         "subscriptions": [{**subscription("a"), "user": None}],
-        "permission_usage": [counted("orders.>", 9)],
+        "permission_usage": [
+            {**counted("orders.>", count), "user": user, "client": "me", "identity_source": source}
+            for count, user, source in ((9, "me", "user"), (5, None, "claimed"))
+        ],
     }
     found = Traffic.of_tables(lambda name: rows.get(name, ()))
     assert [each.pattern for each in found["me"].published] == ["orders.new"]
     assert found["me"].claimed == 3 + 1
-    assert not found["me"].counted  # messages of others are among those
+    assert found["me"].counted == {("publish", "orders.>"): (9, 0)}
     assert [each.pattern for each in found["shared"].published] == ["orders.paid"]
-    assert found["shared"].programs
     assert found["of-jwt"].published
     asked = Traffic.of_tables(lambda name: rows.get(name, ()), claimed_identities=True)["me"]
     assert {each.pattern for each in asked.published} == {
         "orders.new", "orders.paid", "orders.claimed",
     }  # fmt: skip
     assert (asked.claimed, len(asked.subscribed)) == (0, 1)
+    assert asked.counted == {("publish", "orders.>"): (14, 0)}
 
 
 def test_one_name_in_two_accounts_is_two_users() -> None:

@@ -15,6 +15,7 @@ from patience import until
 from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Traffic
+from subtrie.audit import Questions, audit, load_rules
 
 CONFIG = """trace: true
 debug: true
@@ -271,20 +272,52 @@ def test_a_user_whose_clients_are_known_by_their_own_names_is_tried(tmp_path):
     assert "the proposal refuses publish orders.b, seen once" in said
 
 
-def test_a_user_that_shares_the_name_of_a_client_with_another_one_is_not_tried(tmp_path):
-    """The row says why: the audit knows rules by the names of the clients."""
+def test_a_user_that_shares_the_name_of_a_client_with_another_one_is_tried(tmp_path):
+    """It was not, as the audit knew rules by the names of clients."""
     log = shared_log(tmp_path / "trace.log", ("a.example", "orders.a"), ("b.example", "orders.b"))
     text = log.read_text()
     line = next(each for each in text.splitlines() if "orders.a 0" in each)
-    log.write_text(text + line.replace("every_one", "any_one").replace("cid:2", "cid:9") + "\n")
+    line = line.replace("every_one", "any_one").replace("cid:2", "cid:9").replace("s.a", "s.c")
+    log.write_text(f"{text}{line}\n")
     rules = shared_rules(tmp_path / "nats.conf")
     found = objects(rules, "--log", log, "--against", log, status=1)
-    assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0,
-                         "not_tried": ["every_one"]}  # fmt: skip
-    said = usage(rules, "--log", log, "--against", log, status=1)
-    assert "warning not-tried: A/every_one: what the proposal would refuse is not known" in said
-    assert "the name of one of its clients is that of another user's, too" in said
-    assert "refuses nothing" not in said
+    assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0}
+    assert not [each for each in found if each.get("subject") == "orders.c"]
+
+
+def test_the_only_user_is_shared_by_clients_with_names_of_hosts(tmp_path):
+    """It ended with 2: the rules named no service, as the audit knew each client by its name."""
+    log = shared_log(tmp_path / "trace.log", ("a.example", "orders.a"), ("b.example", "orders.b"),
+                     ("b.example", "orders.b"))  # fmt: skip
+    rules = tmp_path / "nats.conf"
+    rules.write_text('authorization { users: [ { user: every_one, password: p, permissions: { '
+                     'publish: ["orders.>", "old.>"] } } ] }')  # fmt: skip
+    found = objects(rules, "--log", log, "--against", log, status=1)
+    used = {e["entry"]: (e["state"], e["accepted"], e["exact"]) for e in found
+            if e["kind"] == "rule" and e["verb"] == "publish"}  # fmt: skip
+    assert used == {"orders.>": ("used", 3, True), "old.>": ("unused", 0, True)}
+    added = [e["added"] for e in found if e["kind"] == "proposal"]
+    assert [each["entry"] for each in added[0]] == ["orders.a", "orders.b"]
+    assert found[-1]["refused"] == 0
+    with audit([str(log)], questions=Questions(rules=load_rules([rules]))) as run:
+        rows = [tuple(row[name] for name in ("service", "user", "client", "accepted"))
+                for row in run.rows("permission_usage") if row["rule"] == "orders.>"]  # fmt: skip
+    assert rows == [
+        ("every_one", "every_one", "a.example", 1), ("every_one", "every_one", "b.example", 2),
+    ]  # fmt: skip
+
+
+def test_a_client_that_calls_itself_as_another_user_is_judged_by_its_own_rules(tmp_path):
+    """The rules of the user apply that the broker knows, whatever its client calls itself."""
+    log = shared_log(tmp_path / "trace.log", ("back.example", "orders.a"))
+    rules = tmp_path / "nats.conf"
+    rules.write_text('authorization { users: [ { user: every_one, password: p, permissions: { '
+                     'publish: "orders.>" } }, { user: back.example, password: p, '
+                     'permissions: { publish: "orders.>" } } ] }')  # fmt: skip
+    found = objects(rules, "--log", log, status=1)
+    kinds = {(each["kind"], each["user"]) for each in found}
+    assert ("unused-user", "back.example") in kinds
+    assert ("rule", "every_one") in kinds
 
 
 def test_what_is_claimed_beside_proven_traffic_is_a_row(settings, tmp_path):

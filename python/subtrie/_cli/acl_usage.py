@@ -80,15 +80,13 @@ class Usage:
     uncovered: tuple[Attempt, ...]
     proposal: Narrowing | None
     claimed: int = 0
-    programs: bool = False
 
 
 class _TriedOut(NamedTuple):
-    """On what proposals were tried, empty without it; what each refused; users not tried."""
+    """On what proposals were tried, empty without it; and what each refused."""
 
     where: str
     missed: list[list[Missed]]
-    untold: set[str]
 
 
 @click.command()
@@ -178,7 +176,6 @@ def usage(
         for missed in some
     ]
     missed = [each for some in tried.missed for each in some]
-    rows += (untried := [_untried_row(each) for each in answers if each.of.name in tried.untold])
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:
@@ -187,14 +184,13 @@ def usage(
         if not all(each.exact for answer in answers for each in answer.entries):
             period += "; messages are not counted by rule, as the audit had no --rules with it"
         print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
-        if tried.where and not missed and not untried:
+        if tried.where and not missed:
             console().print(Text(f"✓ {tried.where}: the proposal refuses nothing", "green"))
     else:
         objects = [each for answer in answers for each in _objects(answer)]
         objects += [{"kind": "would-refuse", **each._asdict()} for each in missed]
         if tried.where:
-            tally = {"kind": "tried-out", "on": tried.where, "refused": len(missed)}
-            objects.append(tally | ({"not_tried": sorted(tried.untold)} if tried.untold else {}))
+            objects.append({"kind": "tried-out", "on": tried.where, "refused": len(missed)})
         print_findings(form, "subtrie acl usage", rows, objects=objects)
     if unknown:
         raise SystemExit(2)
@@ -231,8 +227,7 @@ def _tried_out(
     """Return the refusals by the proposals in other logs, and in the time that is held out."""
     missed: list[list[Missed]] = [[] for _ in answers]
     several = namesakes(each.of.name for each in answers)
-    shared, untold = {each.of.name for each in answers if each.programs}, set[str]()
-    others = LogAudit(against, often=bool(several or shared))
+    others = LogAudit(against, wanted=held.wanted, often=bool(several))
     tries: list[tuple[LogAudit, datetime | None]] = [(others, None)] if against else []
     tries += [(held, cut)] if cut is not None else []
     left = list(range(len(answers)))
@@ -246,22 +241,14 @@ def _tried_out(
             if name in several:
                 accounts[name] = of.account
         for log, since in tries:
-            refused, not_told = log.refused_by(rules, accounts, since, shared & rules.keys())
-            untold |= not_told
-            for each in refused:
+            for each in log.refused_by(rules, accounts, since):
                 missed[together[each.user]].append(each)
     for log, _ in tries:
         log.close()
     where = [*against]
     if cut is not None:
         where.append(f"{', '.join(held.logs)} from {cut:%Y-%m-%d %H:%M:%S} UTC")
-    return _TriedOut(", ".join(where), missed, untold)
-
-
-def _untried_row(answer: Usage) -> Finding:
-    user, why = answer.of, "the name of one of its clients is that of another user's, too"
-    message = f"{user.label}: what the proposal would refuse is not known: {why}"
-    return Finding.at(user.permissions.place or user.file, "not-tried", "warning", message)
+    return _TriedOut(", ".join(where), missed)
 
 
 def _missed_row(answer: Usage, missed: Missed) -> Finding:
@@ -363,7 +350,6 @@ def _usage(user: ReviewedUser, traffic: Traffic) -> Usage:
         tuple(uncovered(permissions, traffic)),
         proposal if proposal.removed or proposal.added else None,
         traffic.claimed,
-        traffic.programs,
     )
 
 

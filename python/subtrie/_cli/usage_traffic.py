@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -12,6 +12,7 @@ from .._core.errors import SubtrieError
 from .._core.extras import install_command
 from .._nats.reserved_subjects import INBOX
 from ..acl import Permissions, Traffic
+from ..acl._traffic import is_of
 from .permission_files import BadFile, bad_file
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class LogAudit:
 
     Attributes:
         logs: the logs.
+        wanted: whose traffic is read.
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class LogAudit:
         *,
         often: bool = False,
     ) -> None:
-        self.logs, self._folders, self._wanted, self._often = tuple(logs), code, wanted, often
+        self.logs, self._folders, self.wanted, self._often = tuple(logs), code, wanted, often
         self._kept: ReadOnce | None = None
 
     def evidence(
@@ -151,7 +153,7 @@ class LogAudit:
             rules: today's permissions by user; None if a user is of several accounts.
             until: only of before this time; None for all.
         """
-        wanted = self._wanted
+        wanted = self.wanted
 
         def tell(result: Run) -> Evidence:
             return _evidence(result, wanted)
@@ -163,8 +165,7 @@ class LogAudit:
         rules: Mapping[str, Permissions],
         accounts: Mapping[str, str],
         since: datetime | None = None,
-        shared: Collection[str] = (),
-    ) -> tuple[list[Missed], set[str]]:
+    ) -> list[Missed]:
         """Return what rules would have refused of what the broker accepted.
 
         Replies are left out for users with ``allow_responses``.
@@ -173,28 +174,15 @@ class LogAudit:
             rules: the proposed permissions by user.
             accounts: the accounts of users whose names others have too.
             since: only from this time on; None for all.
-            shared: the users whose clients have names of their own, by which the audit knows them.
-
-        Returns:
-            The refusals, and those of ``shared`` of which a client's name is that of another, too.
         """
-        names = self._audited(None, _users_by_name) if shared else {}
-        untold = {user for users in names.values() if len(users) > 1 for user in users if user}
-        owner = {
-            name: user
-            for name, users in names.items()
-            for user in users
-            if user is not None and user in shared and user not in untold and name not in rules
-        }
-        of_names = {**rules, **{name: rules[user] for name, user in owner.items()}}
 
         def tell(result: Run) -> list[Missed]:
             counts: Counter[tuple[str, str, str]] = Counter()
-            for each in _missed(result, of_names, accounts):
-                counts[owner.get(each.user, each.user), each.verb, each.subject] += each.times
+            for each in _missed(result, rules, accounts, self.wanted.claimed_identities):
+                counts[each.user, each.verb, each.subject] += each.times
             return sorted(Missed(*key, times) for key, times in counts.items())
 
-        return self._audited(of_names, tell, since=since), untold & set(shared)
+        return self._audited(rules, tell, since=since)
 
     def close(self) -> None:
         """Forget what was read."""
@@ -259,32 +247,27 @@ def _evidence(result: Run, wanted: Wanted) -> Evidence:
     return Evidence(users(None), of_accounts, period, bool(times) or not found)
 
 
-def _users_by_name(result: Run) -> dict[str, set[str | None]]:
-    """Return the users of each name by which the audit knows clients."""
-    found: dict[str, set[str | None]] = {}
-    columns = (("flows", "publisher", "user"), ("flows", "subscriber", "subscriber_user"),
-               ("subscriptions", "identity", "user"))  # fmt: skip
-    for table, name, user in columns:
-        for row in result.rows(table):
-            if row[name] is not None and (row[user] or not row[name].startswith("stream ")):
-                found.setdefault(row[name], set()).add(row[user])
-    return found
-
-
 def _missed(
-    result: Run, rules: Mapping[str, Permissions], accounts: Mapping[str, str]
+    result: Run,
+    rules: Mapping[str, Permissions],
+    accounts: Mapping[str, str],
+    claimed_identities: bool,
 ) -> Iterator[Missed]:
     """Yield the messages and subscriptions that rules forbid although the broker accepted them."""
+    from ..audit._answers.rule_table import service_of
+
     verbs = {"forbidden": "publish", "forbidden_subscription": "subscribe"}
     for row in result.rows("violations"):
-        verb, rule = verbs.get(row["kind"]), rules.get(row["who"])
-        if verb is None or rule is None:
+        verb, user = verbs.get(row["kind"]), service_of(row["who"], row["user"], rules)
+        if verb is None or user is None or user not in rules:
             continue
-        if row.get("account") not in (None, accounts.get(row["who"], row.get("account"))):
+        if not (claimed_identities or is_of(user, row)):
+            continue
+        if row.get("account") not in (None, accounts.get(user, row.get("account"))):
             continue  # of another user of this name
-        answers = rule.allow_responses is not None and verb == "publish"
+        answers = rules[user].allow_responses is not None and verb == "publish"
         if not (answers and _is_reply(row["subject"])):
-            yield Missed(row["who"], verb, row["witness"], row["count"])
+            yield Missed(user, verb, row["witness"], row["count"])
 
 
 def _is_reply(subject: str) -> bool:

@@ -65,8 +65,6 @@ class Traffic:
         planes: the planes of Microbus in the traffic; rules about them are in ``proposed``.
         claimed: the messages and subscriptions that are left out, as the broker did not prove that
             they are of this user.
-        programs: whether clients of this user have names of their own, under which the audit knows
-            them: it did not compare them with the rules of the user.
     """
 
     published: list[Published] = dataclasses.field(default_factory=list)
@@ -76,7 +74,6 @@ class Traffic:
     proposed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     planes: frozenset[str] = frozenset()
     claimed: int = 0
-    programs: bool = False
 
     @classmethod
     def of_tables(
@@ -112,8 +109,6 @@ class Traffic:
             user = name if claimed_identities else _proven(name, row)
             if user is None:
                 of(name).claimed += count
-            elif user != name:
-                of(user).programs = True
             return user
 
         def of(user: str) -> Traffic:
@@ -154,10 +149,10 @@ class Traffic:
             if row["effect"] != "allow":
                 continue
             # Also of a user without traffic: a row alone does not make it occur.
-            owner = of(row["service"])
-            if owner.programs or owner.claimed:
-                continue  # the rules were compared with other messages than those of the user
-            counted = owner.counted
+            counted = of(row["service"]).counted
+            if not (claimed_identities or is_of(row["service"], row)):
+                counted.setdefault((row["verb"], row["rule"]), Counted(0, 0))
+                continue
             before = counted.get((row["verb"], row["rule"]), Counted(0, 0))
             counted[row["verb"], row["rule"]] = Counted(
                 before.accepted + row["accepted"], before.refused + row["refused"]
@@ -191,7 +186,6 @@ class Traffic:
             list(dict.fromkeys((*self.proposed, *other.proposed))),
             self.planes | other.planes,
             self.claimed + other.claimed,
-            self.programs or other.programs,
         )
 
     def __bool__(self) -> bool:
@@ -216,6 +210,11 @@ def _proven(name: str, row: Mapping[str, Any]) -> str | None:
     # A client that shares its user is known by the name that it gave itself.
     of_jwt = user is not None and _USER_NKEY.fullmatch(user) is not None
     return name if of_jwt else user
+
+
+def is_of(user: str, row: Mapping[str, Any]) -> bool:
+    """Return whether the broker proved that a row is about a user, or it is about no program."""
+    return row.get("identity_source") is None or _proven(user, row) == user
 
 
 def _of_any_start(pattern: str) -> str:
