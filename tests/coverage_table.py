@@ -198,8 +198,6 @@ def renewed_decisions() -> str:
     def filled(row: re.Match[str]) -> str:
         tests = [each.test.replace(".py::", "::") for each in carried.get(row[2], [])]
         shown = [f"`{test}`" for test in tests[:_SHOWN]]
-        if len(tests) > _SHOWN:
-            shown[-1] += f" +{len(tests) - _SHOWN}"
         return row[1] + (", ".join(shown) or NOT_YET) + row[3]
 
     return _DECISION_ROW.sub(filled, DECISIONS.read_text(encoding="utf-8"))

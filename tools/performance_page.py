@@ -50,19 +50,17 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "The index in turns with its alternatives",
         None,
-        "Least nanoseconds of a lookup; the programs take turns, round by round over all subjects. "
-        "Every subject is a new `str`, and every row from Python has the same loop. `hot` looks up "
-        "the same 1,000 subjects, `zipf` draws from 100,000 with weight 1/n, `uniform` uses every "
-        "pattern equally often. `lru_cache` is what a program can do by hand; without a limit it "
-        "grows with each new subject. Alternatives that are faster than subtrie from Python are "
-        "bold. Where a picture has another figure, that of this table is meant; a cell with two "
-        "has those of two runs.",
+        "Least nanoseconds of a lookup, of programs in turns. Every subject is a new `str`. `hot` "
+        "looks up the same 1,000 subjects, `zipf` draws from 100,000 with weight 1/n, `uniform` "
+        "uses every pattern equally often. `lru_cache` without a limit grows with each new "
+        "subject. Alternatives that are faster than subtrie from Python are bold. Where a picture "
+        "has another figure, that of this table is meant; a cell with two has those of two runs.",
         [turns.in_turns, turns.caches],
     ),
     (
         "Batches, loading, addresses and images in turns",
         None,
-        "Batches are bold where an earlier build was faster. The summary has the rest.",
+        "Bold: an earlier build was faster.",
         [turns.batches_in_turns, turns.loading, turns.shared, turns.codec, turns.images],
     ),
     (
@@ -80,14 +78,13 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Comparison with the index of nats-server",
         "against-gsl",
-        "`gsl` is the index that nats-server exports, called with a callback, so that it does not "
-        "allocate: its time divided by that of the core in the same run.",
+        "`gsl` is the index that nats-server exports: its time divided by that of the core.",
         [],
     ),
     (
         "Cost of one lookup from Python",
         "from-python",
-        "Rows in parentheses do not look anything up: they show the cost of a call.",
+        "Rows in parentheses look nothing up.",
         [sections.yardsticks, sections.questions],
     ),
     (
@@ -249,11 +246,11 @@ def _of_the_client(everything: bool) -> list[str]:
         "",
         "## The NATS client of connectors",
         "",
-        f"Requests from one process to another over nats-server, all three on {record['cores']} "
-        f"cores, Python {record['python']}; the peer is {record['peer']} (`python -m "
-        "benches.connector_busy`, record `busy-py311.json`). With nats-py: an earlier version of "
-        f"connectors, Python {before['python']} (`busy-py312-nats-py.json`). Each cell: answered "
-        "a second, and 99 of 100 within.",
+        f"Between two processes over nats-server, all on {record['cores']} cores, Python "
+        f"{record['python']}; the peer is {record['peer']} (`python -m benches.connector_busy`, "
+        "`busy-py311.json`). With nats-py: an earlier version, Python "
+        f"{before['python']} (`busy-py312-nats-py.json`). A cell: answered a second, 99 of 100 "
+        "within.",
         "",
     ]
     rows = list(record["in_flight"].items())
@@ -277,9 +274,8 @@ def _of_the_client(everything: bool) -> list[str]:
     lines += _cpu_beside_go()
     lines += [
         "",
-        "Acknowledgements of a busy service, with the switch interval of 0.5 ms that a connection "
-        "sets, and with the interpreter's own (`SUBTRIE_KEEP_SWITCH_INTERVAL=1`). A caller of Go "
-        "gives up after 100 ms.",
+        "Acknowledgements of a busy service, with the switch interval of a connection, 0.5 ms, and "
+        "the interpreter's own. A caller of Go gives up after 100 ms.",
         "",
         "| the service | within 100 ms | the slowest | answered |",
         "|---|---|---|---|",
@@ -343,8 +339,8 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     lines += [
         "",
         "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB (wanted: ten times "
-        "nats-py). nats-py's parser always creates the subject, reply and payload; subtrie creates "
-        "them on access, and *native-parts* accesses all three.",
+        "nats-py). *native-parts* accesses subject, reply and payload, which nats-py always "
+        "creates.",
         "",
         "| parser | ns per operation | times nats-py |",
         "|---|---|---|",

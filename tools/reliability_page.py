@@ -110,12 +110,11 @@ def _simulation(figures: dict[str, Any]) -> str:
     again = [each for each in earlier.values() if each["seed"] is not None]
     tapes, broker = figures["tapes"], figures["broker"]
     return (
-        f"{figures['seeds']:,} worlds, {len(figures['violations'])} of them broken; "
-        f"{figures['cpu_seconds']:,.0f} s of CPU for {figures['virtual_seconds']:,} s in them; "
-        f"{len(found)} of {len(planted)} planted faults found, the last by seed {last}; of "
-        f"{len(earlier)} that worlds had found, {len(again)} again; {tapes['equal']} of "
-        f"{tapes['seeds']} tapes equal byte for byte in another process; the rarest fault in a "
-        f"phase of a request ({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds; "
+        f"{figures['seeds']:,} worlds, {len(figures['violations'])} broken; "
+        f"{figures['cpu_seconds']:,.0f} s of CPU; {len(found)} of {len(planted)} planted faults "
+        f"found, the last by seed {last}; {len(again)} of {len(earlier)} found ones again; "
+        f"{tapes['equal']} of {tapes['seeds']} tapes equal in another process; the rarest fault in "
+        f"a phase ({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds; "
         f"{broker['tapes']:,} tapes on a real broker, {broker['different']} different"
     )
 
@@ -124,8 +123,8 @@ def _worldcost(figures: dict[str, Any]) -> str:
     cost = figures["microseconds of CPU a request"]
     share, noise = (figures["share, of the least"][name] for name in ("as it is", "again"))
     return (
-        f"a request in process needs {cost['as it is']:g} µs of CPU, {share:g} of what it needs "
-        f"without the interface to clocks, locks and randomness; an equal copy: {noise:g}"
+        f"{cost['as it is']:g} µs of CPU a request, {share:g} of that without the interface to "
+        f"clocks, locks and randomness; an equal copy: {noise:g}"
     )
 
 
@@ -133,10 +132,8 @@ def _clustered(figures: dict[str, Any]) -> str:
     tables, late = figures["tables"], figures["requests slower in the log than for their program"]
     equal = [name for name, each in tables.items() if each["equal"]]
     return (
-        f"{figures['messages']:,} messages, counted by the programs; {figures['lines']:,} lines of "
-        f"{figures['bytes'] / 1e6:.1f} MB; {len(equal)} of {len(tables)} comparisons equal "
-        f"({', '.join(equal)}; of links the leaf node, not the routes), "
-        f"{sum(each['rows'] for each in tables.values()):,} rows; "
+        f"{figures['messages']:,} messages; {len(equal)} of {len(tables)} tables equal (of links "
+        f"the leaf node, not the routes), {sum(each['rows'] for each in tables.values()):,} rows; "
         f"{len(figures['hot subjects that differ'])} of hot_subjects and {len(late)} times of "
         f"latency differ; {len(figures['findings above a note'])} findings above a "
         f"note; {figures['cpu seconds of the audit']:g} s of CPU"
