@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
 import os
 import random
 import signal
 import ssl
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import nkeys
 import pytest
 
+import subtrie
 from certificates import Authority
 from patience import until, wait_until
+from subtrie._nats.nkey import key_pair, seed_of
 from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker import session, shared
+from subtrie.connector._broker.handshake import connect_line
+from subtrie.connector._broker.server_info import ServerInfo
 from subtrie.connector._broker.servers import Server, ServerPool, waits
 from subtrie.connector._credentials import Credentials
 
@@ -453,3 +460,92 @@ async def test_a_message_alone_is_written_without_waking_the_connection(make_ser
         connection.publish("t.x", b"1", pytest.fail)
         wait_until(lambda: heard)  # it is sent before the turn of the publisher ends
         assert (heard, woken) == ([b"1"], [])
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("a.example", Server("a.example", 4222)), (" a.example:5 ", Server("a.example", 5)),
+        ("nats://a.example:0", Server("a.example", 4222)),
+        ("tls://A.example", Server("a.example", 4222, True)),
+        ("TLS://[::1]:7", Server("::1", 7, True)),
+        ("nats://tok@a", Server("a", 4222, False, "tok")),
+        ("nats://u:p%40@a", Server("a", 4222, False, "u", "p@")),
+        ("u%20:@a", Server("a", 4222, False, "u ", "")),
+        ("nats://a:65535", Server("a", 65_535)), ("nats://a:65536", None), ("nats://a:x", None),
+        ("http://a", None), ("nats://", None),
+        ("nats://u:secret@:5", None),
+        ("nats://u:secret@a:x", None),
+    ],
+)  # fmt: skip
+def test_the_url_of_a_server(url, server):
+    if server is None:
+        with pytest.raises(ConnectionError, match="is not the URL of a NATS server") as refused:
+            Server.of(url)
+        assert "secret" not in str(refused.value)
+    else:
+        assert Server.of(url) == server
+        assert not {server.user, server.password} & set(repr(Server.of(url)).split("'")) - {""}
+
+
+def test_the_servers_of_a_connection_are_tried_in_random_order():
+    pool = ServerPool("a, ,b:5,")
+    pool.announce([("c", 4222), ("a", 4222), ("c", 4222), ("b", 4222)], Server("b", 5))
+    names = sorted({(each.host, each.port) for each in pool.round()})
+    assert names == [("a", 4222), ("b", 5), ("b", 4222), ("c", 4222)]
+    assert len(pool) == 4
+    assert len({tuple(each.host for each in pool.round()) for _ in range(200)}) > 6
+    for nothing in ("", " , "):
+        with pytest.raises(ConnectionError, match="no URL of a NATS server"):
+            ServerPool(nothing)
+
+
+@pytest.mark.parametrize(
+    ("by", "encrypted", "host", "tls", "name"),
+    [(Server("h", 1), False, "b", False, "b"), (Server("h", 1), True, "b", True, "b"),
+     (Server("h", 1, True), False, "b", True, "b"),
+     (Server("h", 1, True), False, "::1", True, "h"),
+     (Server("10.0.0.1", 1, True, certified="h"), True, "10.0.0.2", True, "h")],
+)  # fmt: skip
+def test_an_announced_server_is_reached_as_its_announcer(by, encrypted, host, tls, name):
+    pool = ServerPool("x")
+    by = replace(by, user="u", password="p")
+    pool.announce([(host, 7)], by, encrypted=encrypted)
+    (found,) = [each for each in pool.round() if each.host == host]
+    assert (found.port, found.tls, found.tls_name) == (7, tls, name)
+    assert (found.user, found.password) == ("u", "p")
+
+
+_EVERY = {"creds": "of an nkey", "user": "cu", "password": "cp", "token": "ct"}
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "expected"),
+    [
+        (_EVERY, "u:p@a", {"nkey": "its key"}),
+        (_EVERY | {"creds": ""}, "u:p@a", {"user": "cu", "pass": "cp"}),
+        ({"user": "cu", "token": "ct"}, "u:p@a", {"auth_token": "ct"}),
+        ({"password": "cp", "token": "ct"}, "u:p@a", {"auth_token": "ct"}),
+        ({"user": "cu"}, "u:p@a", {"user": "u", "pass": "p"}),
+        ({}, "u:@a", {"user": "u", "pass": ""}),
+        ({}, "tok@a", {"auth_token": "tok"}), ({}, ":p@a", {}), ({}, "a", {}),
+    ],
+    ids=lambda each: str(each)[:20],
+)  # fmt: skip
+@pytest.mark.parametrize("tls", [False, True])
+def test_what_a_client_says_of_itself(given, url, expected, tls):
+    info, (key, creds) = ServerInfo(nonce="of-the-server"), creds_of_nkey()
+    given = given | ({"creds": creds} if given.get("creds") else {})
+    line = connect_line(Credentials("", **given), Server.of(url), info, name="shop", tls=tls)
+    assert line.startswith(b"CONNECT {")
+    assert line.endswith(b"}\r\n")
+    said = json.loads(line[8:])
+    if "nkey" in expected:
+        signature = base64.urlsafe_b64decode(said.pop("sig") + "==")
+        assert key_pair(seed_of(creds.encode()), "SU").verify(b"of-the-server", signature)
+        expected = {"nkey": key}
+    assert said == expected | {
+        "verbose": False, "pedantic": False, "tls_required": tls, "name": "shop", "protocol": 1,
+        "lang": "python-subtrie", "version": subtrie.__version__, "echo": True, "headers": True,
+        "no_responders": True,
+    }  # fmt: skip

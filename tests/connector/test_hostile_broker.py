@@ -288,3 +288,52 @@ def test_fields_that_info_lacks_stay_and_others_are_not_looked_at():
     assert (later.max_payload, later.nonce) == (5, "x")
     assert later.connect_urls == (("::1", 7), ("a_b-c.example", 1))
     assert later.updated({"connect_urls": None}).connect_urls == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_payload", 1), ("max_payload", 999_999_999), ("tls_required", True), ("ldm", True),
+     ("tls_available", True), ("nonce", "n" * 1024), ("nonce", "")],
+    ids=str,
+)  # fmt: skip
+def test_each_field_of_info_is_taken_up_to_its_limit(name, value):
+    assert getattr(ServerInfo().updated({name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("a:1", ("a", 1)), ("a:65535", ("a", 65_535)), ("10.0.0.1:4222", ("10.0.0.1", 4222)),
+     (f"{'a' * 63}:1", ("a" * 63, 1)), ("[::1]:7", ("::1", 7)),
+     ("[::ffff:10.0.0.1]:7", ("::ffff:10.0.0.1", 7)), (f"{'a.' * 126}a:1", ("a." * 126 + "a", 1)),
+     (f"{'a.' * 126}ab:1", None), ("a:123456", None),
+     ("a", None), (":1", None), ("a:", None), ("a b:1", None), ("a:1 ", None), ("::1:7", None),
+     ("[]:1", None), ("[a.example]:1", None), ("é:1", None), (f"{'a.' * 260}a:1", None)],
+    ids=lambda each: str(each)[:20],
+)  # fmt: skip
+def test_an_announced_server_is_a_host_and_a_port(text, address):
+    if address is None:
+        with pytest.raises(InfoRefused, match="expected host:port in each entry"):
+            ServerInfo().updated({"connect_urls": ["ok:1", text]})
+    else:
+        (found,) = ServerInfo().updated({"connect_urls": [text]}).connect_urls
+        assert found == address
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [({"max_payload": 0}, "max_payload is 0, expected a whole number from 1 to 999,999,999"),
+     ({"ldm": None}, "ldm is None, expected true or false"),
+     ({"nonce": "é"}, r"nonce is '\xe9', expected an ASCII text of at most 1024 characters"),
+     ({"connect_urls": {}}, "connect_urls is {}, expected a list of texts host:port"),
+     ({"max_payload": "x" * 58}, f"max_payload is '{'x' * 58}', expected"),
+     ({"max_payload": "x" * 59}, f"max_payload is '{'x' * 59}…, expected")],
+    ids=str,
+)  # fmt: skip
+def test_a_refused_field_is_shown_in_short(fields, told):
+    with pytest.raises(InfoRefused) as refused:
+        ServerInfo().updated(fields)
+    assert f"the INFO of the server is refused: {told}" in str(refused.value)
+
+
+def test_a_nonce_is_not_shown():
+    assert "secret" not in repr(ServerInfo(nonce="secret"))

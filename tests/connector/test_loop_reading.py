@@ -12,7 +12,7 @@ import pytest
 from patience import until, wait_until
 from subtrie.connector import Connector
 from subtrie.connector._broker import loop_reading
-from subtrie.connector._broker.loop_reading import LoopReading
+from subtrie.connector._broker.loop_reading import LoopReading, ReadRate
 
 from .test_broker_connection import connected, make_server  # noqa: F401 - a fixture
 
@@ -241,3 +241,28 @@ async def test_a_loop_that_cannot_watch_sockets_leaves_the_reading_to_the_thread
     assert reading._socket.closed
     assert reading.end(wait=False)
     assert reading.reads == 0
+
+
+@pytest.mark.parametrize(
+    ("messages", "nbytes", "apart", "admitted"),
+    [(2, 1 << 14, 0.0049, True), (3, 1, 0.0049, False), (1, (1 << 14) + 1, 0.0049, False),
+     (1, 1, 0.0051, False), (0, 0, 0.0, True)],
+)  # fmt: skip
+def test_the_loop_reads_after_sixteen_small_reads_in_a_row(
+    monkeypatch, messages, nbytes, apart, admitted
+):
+    now = [100.0]
+    monkeypatch.setattr("subtrie.connector._system.monotonic", lambda: now[0])
+    rate = ReadRate()
+
+    def admits(count, size, seconds):
+        now[0] += seconds
+        return rate.admits(count, size)
+
+    for _ in range(2):
+        assert not any(admits(1, 1, 0.001) for _ in range(15))
+        assert admits(1, 1, 0.001) is (rate._in_a_row == 0), "counted anew from then on"
+        while not admits(1, 1, 0.001):
+            pass
+    assert not any(admits(1, 1, 0.001) for _ in range(15))
+    assert admits(messages, nbytes, apart) is admitted

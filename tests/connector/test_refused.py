@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
+import ssl
 from pathlib import Path
 
 import pytest
@@ -255,3 +258,52 @@ def test_the_nearest_rule_is_named():
     assert "subtrie why" not in text
     assert explained("x.y", None, None) == "the broker refuses to publish to x.y"
     assert user_and_rules("no creds") == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [("Authorization Violation", True), ("'User Authentication Expired'", True),
+     ("nats: account authentication expired", True), ("Stale Connection", False), ("", False)],
+)  # fmt: skip
+def test_refused_credentials_are_told_by_an_error_or_its_cause(text, refused):
+    outer, middle = ConnectionError("no"), OSError("between")
+    outer.__cause__, middle.__cause__ = middle, ValueError(text)
+    for error in (outer, ValueError(text.upper()), ValueError(f"x {text} x")):
+        assert refuses_credentials(error) is refuses_connection(error) is refused
+    assert refuses_connection(ssl.SSLError("certificate"))
+    assert not refuses_credentials(ssl.SSLError("certificate"))
+    assert not refuses_connection(None)
+
+
+@pytest.mark.parametrize(
+    ("claims", "nats", "expected"),
+    [({"name": "shop"}, {"pub": {"allow": ["a", 7, "b"]}}, ("shop", ("a", "b"))),
+     ({"name": 7}, {"pub": {"allow": []}}, ("", ())), ({"name": "shop"}, {}, ("shop", None)),
+     ({}, {"pub": None}, ("", None)), ({}, {"pub": {"allow": "a"}}, ("", None)),
+     ({"name": "shop"}, {"type": "account"}, ("", None))],
+)  # fmt: skip
+def test_the_rules_of_creds(claims, nats, expected):
+    claims = {"iss": "A", "sub": "U", "nats": {"type": "user", "version": 2, **nats}, **claims}
+    parts = ({"typ": "JWT", "alg": "ed25519-nkey"}, claims)
+    texts = (base64.urlsafe_b64encode(json.dumps(each).encode()).decode() for each in parts)
+    token = ".".join(each.strip("=") for each in texts)
+    creds = f"-----BEGIN NATS USER JWT-----\n{token}.AA\n------END NATS USER JWT------\n"
+    assert user_and_rules(creds) == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "near"),
+    [((), ""), (("a..b",), ""), (("z.z", "a.c"), ", the nearest is a.c")],
+)  # fmt: skip
+def test_the_command_names_the_file_as_it_is_typed(rules, near, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = f"refuses to publish to a b; the creds hold {len(rules)} publish rules{near}"
+    told = told.replace("a b", "a.b")
+    for file, shown in (
+        (tmp_path / "x y.creds", "'x y.creds'"),
+        (Path("/o/x.creds"), "/o/x.creds"),
+    ):
+        text = explained("a.b", rules, file)
+        assert text.endswith(f"{told}; to see why: subtrie why -p {shown} a.b")
+    assert explained("a.b", rules, None).endswith(told)
+    assert explained("a.b", None, Path("x.creds")).endswith("refuses to publish to a.b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import sys
 import threading
 from pathlib import Path
@@ -135,6 +136,24 @@ def test_the_limit_is_gos_again_a_while_after_the_last_slow_acknowledgement():
     assert times.limit(0.1) == pytest.approx(0.6)
     now[0] += 0.6
     assert times.limit(0.1) == 0.1
+
+
+def test_the_limit_is_three_times_the_second_slowest_of_the_last():
+    """By a model: it is looked at every 16, counts for three seconds, and is at most a second."""
+    now, draw = [100.0], random.Random(3)
+    times = AckTimes(clock=lambda: now[0])
+    noted, slow, slow_at = [0.0] * 128, 0.0, 0.0
+    for number in range(1, 1500):
+        quick = draw.choice([0.001, 0.0333]), draw.choice([0.0334, 0.04, 0.1, 0.4])
+        seconds = draw.choice(quick) if number % 500 > 250 else quick[0]
+        times.note(seconds)
+        noted = [*noted[1:], seconds]
+        slow_at = now[0] if seconds > 0.1 / 3 else slow_at
+        if number % 16 == 0:
+            slow = 3 * sorted(noted)[-2]
+        now[0] += draw.choice([0.0, 0.25, 0.5])
+        expected = min(slow, 1.0) if slow > 0.1 and now[0] - slow_at <= 3.0 else 0.1
+        assert times.limit(0.1) == pytest.approx(expected)
 
 
 async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_route(
