@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
+from typing import Annotated
 
 import prometheus_client
 import pytest
 
 from subtrie import AddressError
-from subtrie.connector import Client, Event, HTTPError, Request, Response
+from subtrie.connector import REQUIRED, Client, Event, HTTPError, Request, Response
 from subtrie.testing import actor_token
 
 HOST = "shop.example"
@@ -311,3 +312,122 @@ async def test_events(make):
         assert sorted(a.error.status if a.error else a.status for a in answers) == [200, 507]
     with pytest.raises(AddressError):
         Event("all", "/x")
+
+
+#: Of each operation below: where it is, and what is said of it beside what is said of all.
+OPERATIONS = {
+    (f"/{HOST}:443/find/{{id}}/{{rest}}", "get"): {
+        "operationId": "find", "summary": "Find orders.", "x-feature-type": "function",
+        "x-name": "find", "description": "Find orders.\n\nMore.",
+        "parameters": [
+            {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
+            {"name": "rest", "in": "path", "required": True, "schema": {}},
+            {"name": "words", "in": "query", "style": "deepObject", "explode": True,
+             "schema": {"type": "array", "items": {"type": "string"}}},
+            {"name": "at", "in": "query", "style": "deepObject", "explode": True,
+             "schema": {"type": "object", "additionalProperties": {"type": "integer"}}},
+            {"name": "size", "in": "query", "required": True, "schema": {"type": "integer"}},
+            {"name": "plain", "in": "query", "schema": {}},
+        ],
+        "result": {"type": "array", "items": {"type": "integer"}},
+    },
+    (f"/{HOST}:444/body/{{id}}", "put"): {
+        "operationId": "whole", "summary": "whole", "x-feature-type": "web", "x-name": "whole",
+        "parameters": [
+            {"name": "id", "in": "path", "required": True, "schema": {}},
+            {"name": "dry", "in": "query", "schema": {"type": "boolean"}},
+        ],
+    },
+    (f"/{HOST}:443/json", "put"): {
+        "operationId": "whole_put", "summary": "whole put", "x-feature-type": "function",
+        "x-name": "whole",
+        "requestBody": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "result": {"type": "object", "properties": {"left": {"type": "integer"}}},
+    },
+    ("/other.example:443/a_page", "get"): {
+        "operationId": "a_page", "summary": "a page", "x-feature-type": "web", "x-name": "a_page",
+        "result": {"type": "string"},
+    },
+    (f"/{HOST}:443/{{}}", "post"): {
+        "operationId": "unnamed", "summary": "unnamed", "x-feature-type": "function",
+        "x-name": "unnamed",
+        "parameters": [{"name": "path1", "in": "path", "required": True,
+                        "schema": {"type": "string"}}],
+        "requestBody": {"type": "object", "required": ["m"], "properties": {
+            "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "m": {"type": "string"}}},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("requires", [None, "roles.admin"])
+async def test_the_whole_description_of_a_service(make_memory, requires):
+    shop, web = make_memory(HOST, version=4), make_memory("web.example")
+
+    @shop.endpoint("GET", "/find/{id}/{rest...}", requires=requires)
+    async def find(
+        id: int, rest, words: list[str], at: dict[str, int], size: Annotated[int, REQUIRED], plain
+    ) -> list[int]:
+        """Find orders.
+
+        More.
+        """
+        return []
+
+    @shop.endpoint("PUT", ":444/body/{id}", requires=requires)
+    async def whole(id, http_request_body: bytes, dry: bool = False) -> bytes:
+        return b""
+
+    async def second(http_request_body: dict[str, int]) -> int:
+        return 0
+
+    shop.endpoint("PUT", "/json", result="left", requires=requires)(_named("whole", second))
+
+    @shop.endpoint("ANY", "//other.example/a_page", requires=requires)
+    async def a_page(request: Request) -> str:
+        return ""
+
+    @shop.endpoint("POST", "/{}", requires=requires)
+    async def unnamed(n: int | None = None, *, m: Annotated[str, REQUIRED]) -> None: ...
+
+    @shop.endpoint("POST", "//all/everyone")
+    async def everyone() -> None: ...
+
+    async with shop, web:
+        headers = {"Microbus-Actor": actor_token({"roles": ["admin"]})} if requires else {}
+        url = f"https://{HOST}:888/openapi.json"
+        told = (await web.request("GET", url, headers=headers)).json()
+    operations = {
+        (path, method): each
+        for path, methods in told.pop("paths").items()
+        for method, each in methods.items()
+    }
+    expected = {}
+    for place, given in OPERATIONS.items():
+        operation = {"responses": {"2XX": {"description": "OK"}, "4XX": {"description": "Error"}}}
+        operation |= given
+        if schema := operation.pop("result", None):
+            operation["responses"]["2XX"]["content"] = {"application/json": {"schema": schema}}
+        if schema := operation.pop("requestBody", None):
+            operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+        if requires:
+            operation["security"] = [{"http_bearer_jwt": []}]
+            operation["responses"] |= {
+                "401": {"description": "Unauthorized"},
+                "403": {"description": "Forbidden; token required with: roles.admin"},
+            }
+        expected[place] = operation
+    assert operations == expected
+    scheme = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+    components = {"components": {"securitySchemes": {"http_bearer_jwt": scheme}}}
+    assert told == {
+        "openapi": "3.1.0", "info": {"title": HOST, "version": "4"},
+        "servers": [{"url": "https://localhost/"}], **(components if requires else {}),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("deployment", ["LOCAL", "LAB"])
+async def test_a_description_is_indented_in_local_alone(make_memory, deployment):
+    shop = make_memory(HOST, deployment=deployment)
+    async with shop:
+        text = (await shop.request("GET", f"https://{HOST}:888/openapi.json")).text
+    assert ("\n  " in text) == (deployment == "LOCAL")

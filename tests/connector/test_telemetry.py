@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import logging
+import weakref
+from collections import OrderedDict
 
 import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from subtrie.connector import AckTimeout, HTTPError, RequestTimeout, TailSamplingProcessor
+from subtrie.connector import (
+    AckTimeout,
+    HTTPError,
+    RequestTimeout,
+    TailSamplingProcessor,
+    _tail_sampling,
+)
+from subtrie.connector._envelope import RequestEnvelope
+from subtrie.connector._metrics import SECONDS, EndpointLabels
+from subtrie.connector._telemetry import watch
+from subtrie.connector._tracing import trace_of
 
 HOST = "shop.example"
 
@@ -284,3 +297,150 @@ async def test_durations_are_a_histogram_by_route(make, meters):
     assert attributes["http.request.method"] == "GET"
     assert attributes["http.response.status_code"] == 200
     assert attributes["server.port"] == 443
+
+
+async def test_the_attributes_of_spans(make_memory, spans):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", ":444/find/{n}")(lambda n: n)
+    async with shop, web:
+        spans.clear()
+        await web.request("GET", f"https://{HOST}:444/find/7?secret=1")
+    found = {
+        span.name: (span.kind.name, dict(span.attributes), span.status.status_code.name)
+        for span in spans.get_finished_spans()
+        if "find" in span.name
+    }
+    url = f"https://{HOST}:444/find/7"
+    assert found == {
+        ":444/find/{n}": ("SERVER", {
+            "http.request.method": "GET", "http.route": "/find/{n}", "server.port": 444,
+            "microbus.service": HOST, "microbus.source": "web.example",
+            "http.response.status_code": 200,
+        }, "UNSET"),
+        f"GET {url}": ("CLIENT", {
+            "http.request.method": "GET", "url.full": f"{url}?secret=1",
+            "microbus.service": "web.example",
+            "http.response.status_code": 200,
+        }, "UNSET"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [("00-{}-{}-01", True), ("ff-{}-{}-00", True), ("00-{}-{}-01-more", True),
+     ("00-{}-{}-01more", False),
+     ("00-{}-{}", False), ("0-{}-{}-01", False), ("00-{}-{}-01-" + "x" * 200, True), ("", False),
+     ("00-{}-{}-01-" + "x" * 201, True), (" 00-{}-{}-01", False)],
+)  # fmt: skip
+def test_the_trace_of_a_request_is_that_of_its_header(text, known):
+    def trace(trace_id, span):
+        request = RequestEnvelope("GET", "https://a/", "/", "", b"")
+        request.given = {"Traceparent": [text.format(trace_id, span)]} if text else {}
+        return trace_of(request)
+
+    assert trace("a1" * 16, "b2" * 8) == ("a1" * 16 if known else "")
+    for wrong in (
+        ("0" * 32, "b2" * 8),
+        ("A1" * 16, "b2" * 8),
+        ("a1" * 15, "b2" * 8),
+        ("a1" * 16, "B2" * 8),
+    ):
+        assert trace(*wrong) == ""
+    assert trace_of(None) == ""
+
+
+async def test_the_state_of_another_trace_is_not_forwarded(make_memory, spans):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", "/x")(lambda request: request.headers.get("Tracestate", "none"))
+    async with shop, web:
+        headers = {"Tracestate": "a=1", "Traceparent": f"00-{'a1' * 16}-{'b2' * 8}-01"}
+        assert (await web.request("GET", f"https://{HOST}/x", headers=headers)).text == "none"
+
+
+def test_the_instruments_of_opentelemetry(make_memory, meters):
+    shop = make_memory(HOST)
+    watch(shop._runtime)
+    labels = EndpointLabels("444", "/x", "x", "x", "function")
+    meters.get_metrics_data()
+    for status in (200, 499, 500):
+        for seconds in (0.1, 0.3):
+            shop.metrics.serve(labels, "GET", status, status == 500, seconds, 1)
+    shop.metrics.rejects["source"] += 2
+    found, durations = {}, []
+    for resource in meters.get_metrics_data().resource_metrics:
+        for scope in resource.scope_metrics:
+            for each in scope.metrics:
+                found[each.name] = each.unit, each.description
+                if each.name == "http.server.request.duration":
+                    durations += [
+                        p for p in each.data.data_points if p.attributes["http.route"] == "/x"
+                    ]
+    assert found == {
+        "http.server.request.duration": ("s", "Duration of HTTP server requests."),
+        "microbus_deliveries": ("1", "Messages received, by transport"),
+        "microbus_rejects": ("1", "Messages rejected, by reason"),
+        "microbus_ack_timeouts": ("1", "Requests without an acknowledgement"),
+        "microbus_request_timeouts": ("1", "Requests that timed out"),
+        "microbus_server_requests": ("1", "Requests handled"),
+        "microbus_server_request_seconds": ("s", "Time spent in handlers"),
+    }
+    assert {point.explicit_bounds for point in durations} == {SECONDS}
+    common = {"http.request.method": "GET", "http.route": "/x", "server.address": HOST,
+              "server.port": 444, "url.scheme": "https"}  # fmt: skip
+    told = {
+        point.attributes["http.response.status_code"]: dict(point.attributes) for point in durations
+    }
+    assert told == {
+        status: common | {"http.response.status_code": status}
+        | ({"error.type": "500"} if status == 500 else {}) for status in (200, 499, 500)
+    }  # fmt: skip
+    read = _read(meters, shop)
+    key = (("code", 200), ("method", "GET"), ("port", "444"), ("route", "/x"), ("service", HOST))
+    assert read["microbus_server_requests", *key] == 2
+    assert read["microbus_server_request_seconds", *key] == pytest.approx(0.4)
+
+
+def test_spans_of_a_chosen_trace_are_exported_as_they_end():
+    exporter = InMemorySpanExporter()
+    kept = TailSamplingProcessor(exporter)
+    provider = TracerProvider()
+    provider.add_span_processor(kept)
+    tracer = provider.get_tracer("test")
+    outer = tracer.start_span("outer")
+    chosen = f"{outer.context.trace_id:032x}"
+    with trace.use_span(outer):
+        tracer.start_span("inner").end()
+    tracer.start_span("other").end()
+    assert kept.export(chosen) == 1
+    outer.end()
+    assert [span.name for span in exporter.get_finished_spans()] == ["inner", "outer"]
+    assert kept.export(chosen) == 0
+    assert kept.force_flush()
+    dropped = tracer.start_span("dropped")
+    dropped.end()
+    kept.shutdown()
+    assert kept.export(f"{dropped.context.trace_id:032x}") == 0
+
+
+def test_a_span_that_is_not_sampled_is_not_kept():
+    exporter = InMemorySpanExporter()
+    kept = TailSamplingProcessor(exporter)
+    provider = TracerProvider(sampler=ALWAYS_OFF)
+    provider.add_span_processor(kept)
+    span = provider.get_tracer("test").start_span("x")
+    context = span.get_span_context()
+    kept.on_end(ReadableSpan("x", context=context))
+    kept.on_end(ReadableSpan("y"))
+    span.end()
+    assert kept.export(f"{context.trace_id:032x}") == 0
+
+
+def test_a_trace_is_asked_for_once_while_spans_are_kept(monkeypatch):
+    monkeypatch.setattr(_tail_sampling, "_asked", OrderedDict())
+    monkeypatch.setattr(_tail_sampling, "_all", weakref.WeakSet())
+    assert not _tail_sampling.claim_export("a" * 32)
+    kept = TailSamplingProcessor(InMemorySpanExporter())
+    assert [_tail_sampling.claim_export(each) for each in ("a", "b", "a", "", "b")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert kept._kept.maxlen == 8192
