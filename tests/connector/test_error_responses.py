@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from pathlib import Path
 
 import pytest
 
-from subtrie.connector import AckTimeout, HTTPError
+from subtrie.connector import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
+from subtrie.connector._errors import (
+    PublishRefused,
+    error_body,
+    made_here,
+    read_error,
+    reason_phrase,
+    to_http_error,
+)
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -204,3 +213,154 @@ async def test_without_a_broker_an_ack_timeout_says_so(make_memory):
     async with shop:
         with pytest.raises(AckTimeout, match=r"nobody.example:443/; there is no broker, so only"):
             await shop.request("GET", "https://nobody.example/")
+
+
+#: ``http.StatusText`` of Go.
+GO_PHRASES = {
+    100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK",
+    201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
+    205: "Reset Content", 206: "Partial Content", 207: "Multi-Status", 208: "Already Reported",
+    226: "IM Used", 300: "Multiple Choices", 301: "Moved Permanently", 302: "Found",
+    303: "See Other", 304: "Not Modified", 305: "Use Proxy", 307: "Temporary Redirect",
+    308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required",
+    403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+    407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
+    411: "Length Required", 412: "Precondition Failed", 413: "Request Entity Too Large",
+    414: "Request URI Too Long", 415: "Unsupported Media Type",
+    416: "Requested Range Not Satisfiable", 417: "Expectation Failed", 418: "I'm a teapot",
+    421: "Misdirected Request", 422: "Unprocessable Entity", 423: "Locked",
+    424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required",
+    428: "Precondition Required", 429: "Too Many Requests",
+    431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
+    500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+    503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+    506: "Variant Also Negotiates", 507: "Insufficient Storage", 508: "Loop Detected",
+    510: "Not Extended", 511: "Network Authentication Required",
+}  # fmt: skip
+
+
+def test_the_phrase_of_every_status_is_that_of_go():
+    for status in range(1000):
+        assert reason_phrase(status) == GO_PHRASES.get(status, ""), status
+        if status >= 200:
+            assert str(HTTPError(status=status)) == GO_PHRASES.get(status, "")
+            assert str(HTTPError("tea", status=status)) == f"{status}: tea"
+
+
+@pytest.mark.parametrize("status", [0, 199, 1000])
+def test_the_status_of_an_error_has_three_digits(status):
+    with pytest.raises(ValueError, match=f"the status of an error is 200 to 999, not {status}"):
+        HTTPError(status=status)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "message", "reason"),
+    [(HTTPError, 500, "", "answered-error"), (AckTimeout, 404, "ack timeout", "ack-timeout"),
+     (RequestTimeout, 408, "timeout", "request-timeout"),
+     (PublishRefused, 403, "", "publish-refused"),
+     (CallDepthExceeded, 508, "call depth overflow", "call-depth")],
+)  # fmt: skip
+def test_every_error_has_a_status_of_its_own(kind, status, message, reason):
+    made = kind()
+    assert (made.status, made.message, made.reason) == (status, message, reason)
+    assert (made.properties, made.stack, made.trace) == ({}, [], "")
+    assert kind("tea", status=499).status == 499
+    made.set_message("tea")
+    assert (str(made), made.args) == (f"{status}: tea", ("tea",))
+
+
+FRAME = {"func": "f", "file": "a/b.py", "line": 1}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message", "more"),
+    [
+        ({"error": "no", "statusCode": 409}, 409, "no", {}), ({"error": "no"}, 500, "no", {}),
+        ({"error": 7, "statusCode": 409}, 409, "", {}), ({"statusCode": "409"}, 500, "", {}),
+        ({"statusCode": True}, 500, "", {}), ({"statusCode": 199}, 500, "", {}),
+        ({"statusCode": 200}, 200, "", {}), ({"statusCode": 999}, 999, "", {}),
+        ({"statusCode": 1000}, 500, "", {}), ({}, 500, "", {}),
+        ({"trace": "t", "stack": [FRAME], "left": 1}, 500, "",
+         {"trace": "t", "stack": [FRAME], "properties": {"left": 1}}),
+        ({"trace": 7, "stack": {}}, 500, "", {}), ({"statusCode": 408}, 408, "", {}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_error_is_read_from_its_body(fields, status, message, more):
+    found = read_error(json.dumps({"err": fields}).encode(), 400)
+    assert (found.status, found.message) == (status, message)
+    assert {"trace": found.trace, "stack": found.stack, "properties": found.properties} == {
+        "trace": "", "stack": [], "properties": {}} | more  # fmt: skip
+    assert type(found) is (RequestTimeout if status == 408 else HTTPError)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "read"),
+    [(b"", 204, 204), (b"", 304, 304), (b"", 400, 400), (b"", 200, 500), (b"", 399, 500),
+     (b"x", 204, 500), (b"[]", 999, 999), (b'{"err":7}', 404, 404), (b"\xff", 503, 503),
+     (b'{"err":null}', 599, 599), (b"{}", 399, 500), (b"[" * 100_000, 400, 400)],
+    ids=lambda each: str(each)[:20],
+)  # fmt: skip
+def test_a_body_that_is_not_an_error_is_one_with_the_status(body, status, read):
+    found = read_error(body, status)
+    assert found.status == read
+    told = "" if status in (204, 304) and not body else "unparsable error response"
+    assert found.message == told
+
+
+@pytest.mark.parametrize("indent", [False, True])
+def test_the_body_of_an_error_is_that_of_go(indent):
+    text = "<a href='x'>\u2028\u2029&é\""
+    error = HTTPError(text, status=418, properties={"zeta": 1, "alpha": "<", "error": "own"},
+                      trace="t", stack=[FRAME])  # fmt: skip
+    body = error_body(error, indent=indent)
+    names = ["alpha", "error", "stack", "statusCode", "trace", "zeta"]
+    assert list(json.loads(body)["err"]) == names
+    assert not set("<>&\u2028\u2029") & set(body.decode())
+    assert body.endswith(b"}\n")
+    assert body.count(b"\n") == (16 if indent else 1)
+    assert body.startswith(b'{\n  "err": {\n    "alpha"' if indent else b'{"err":{"alpha":')
+    read = read_error(body, 400)
+    assert (read.message, read.status, read.trace, read.stack) == (text, 418, "t", [FRAME])
+    bare = json.loads(error_body(HTTPError(status=404), indent=indent))
+    assert bare == {"err": {"error": "Not Found", "statusCode": 404}}
+
+
+@pytest.mark.parametrize(
+    ("error", "detailed", "plain"),
+    [
+        (KeyError("k"), (500, "KeyError: 'k'"), (500, "internal server error")),
+        (IndexError("i"), (500, "IndexError: i"), (500, "internal server error")),
+        (ValueError("v"), (500, "v"), (500, "internal server error")),
+        (ValueError(), (500, "ValueError"), (500, "internal server error")),
+        (HTTPError("h", status=409), (409, "h"), (409, "h")),
+        (AckTimeout("ack timeout: url"), (404, "ack timeout: url"), (404, "ack timeout: url")),
+        (made_here(AckTimeout("ack timeout: url")), (404, "ack timeout: url"),
+         (404, "ack timeout")),
+        (made_here(RequestTimeout("timeout: url")), (408, "timeout: url"), (408, "timeout")),
+        (made_here(PublishRefused("refused: url")), (500, "refused: url"),
+         (500, "internal server error")),
+        (made_here(HTTPError("sent: url", status=413)), (413, "sent: url"),
+         (413, "request entity too large")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_caller_gets_for_what_a_handler_raised(error, detailed, plain):
+    for told, expected in ((True, detailed), (False, plain)):
+        found = to_http_error(error, detailed=told)
+        assert (found.status, found.message) == expected
+
+
+def test_the_innermost_frames_are_shown():
+    def fall(depth: int) -> None:
+        if not depth:
+            raise HTTPError("deep")
+        fall(depth - 1)
+
+    for depth, shown in ((10, 12), (30, 32), (31, 32), (60, 32)):
+        with pytest.raises(HTTPError) as caught:
+            fall(depth)
+        stack = to_http_error(caught.value).stack
+        assert len(stack) == shown
+        assert [each["func"] for each in stack[:3]] == ["fall"] * 3
+        assert stack[0] == {"func": "fall", "file": FILE, "line": stack[1]["line"] - 1}

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
+from urllib.parse import quote, unquote
 
 import pydantic
 import pytest
@@ -559,3 +560,140 @@ async def test_a_request_recorded_from_go_is_answered_as_by_go(pair, row):
     assert (answer.error or answer).status == expected["status"]
     if "response" in expected:
         assert _without_zeros(answer.json()) == _without_zeros(json.loads(expected["response"]))
+
+
+# --- bodies, names and texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [("application/x-www-form-urlencoded", True), ("Application/X-WWW-Form-URLencoded; a=b", True),
+     (" application/x-www-form-urlencoded ;", True), ("application/json", False), ("", False)],
+)  # fmt: skip
+async def test_a_form_is_told_by_its_media_type(pair, kind, read):
+    shop, web = pair
+    shop.endpoint("POST", "/parts")(lambda n, m="x": [n, m])
+    shop.endpoint("POST", "/whole")(_whole)
+    headers = {"Content-Type": kind}
+    async with shop, web:
+        for path in ("/parts", "/whole"):
+            answer = await asked(web, "POST", path, body="n=7&m=a%20b", headers=headers)
+            assert answer == (["7", "a b"] if read else answer)
+            assert isinstance(answer, HTTPError) is not read
+            answer = await asked(web, "POST", path, body=b"n=\xff", headers=headers)
+            assert refused(answer, "the form is not valid" if read else "not")
+
+
+def _whole(http_request_body: dict[str, str]) -> list[str]:
+    return list(http_request_body.values())
+
+
+async def test_a_body_that_the_handler_reads_itself_may_be_anything(pair):
+    shop, web = pair
+
+    @shop.endpoint("POST", "/own")
+    def own(request: Request, n: int = 1) -> list[Any]:
+        return [request.body.decode(), n]
+
+    async with shop, web:
+        assert await asked(web, "POST", "/own", body="tea") == ["tea", 1]
+        assert await asked(web, "POST", "/own", body='{"n":') == ['{"n":', 1]
+        assert await asked(web, "POST", "/own", body='{"n":2}') == ['{"n":2}', 2]
+        for body in ("tea", '{"n":', "[1]"):
+            headers = {"Content-Type": "application/json"}
+            assert refused(await asked(web, "POST", "/own", body=body, headers=headers))
+
+
+async def test_which_parameter_is_the_request(pair):
+    shop, web = pair
+
+    @shop.endpoint("GET", "/named")
+    def named(request):
+        return request.path
+
+    @shop.endpoint("GET", "/typed")
+    def typed(other: Request):
+        return other.path
+
+    @shop.endpoint("GET", "/text")
+    def text(request: str):
+        return f"text {request}"
+
+    async with shop, web:
+        answers = {"/named": "/named", "/typed": "/typed", "/text?request=a": "text a"}
+        for path, answer in answers.items():
+            assert (await web.request("GET", URL + path)).text == answer
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [("/{orderId}", True), ("/{orderid}", True), ("/{oRDERid}", True), ("/{order}", False),
+     ("/{path1}/{orderId}", True), ("/{pathway}/{orderId}", False), ("/{path}/{orderId}", False),
+     ("/{}/{orderId}", True), ("/{orderId}/{by}", True), ("/{orderId}/{by1}", False)],
+)  # fmt: skip
+async def test_a_path_argument_has_a_parameter(pair, path, taken):
+    shop, web = pair
+
+    def handle(order_id_: int, by_: int = 7):
+        return [order_id_, by_]
+
+    if not taken:
+        with pytest.raises(BusError) as caught:
+            shop.endpoint("GET", path)(handle)
+        assert caught.value.reason == "path-argument"
+        return
+    shop.endpoint("GET", path)(handle)
+    async with shop, web:
+        assert await asked(web, "GET", "/7" * path.count("/")) == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("9" * 18, 10**18 - 1), ("9" * 19, 10**19 - 1), ("-7", -7), ("007", 7), ("٧", None),
+     ("+7", None), ("7.0", None), ("x", None)],
+)  # fmt: skip
+async def test_a_number_of_a_path_has_ascii_digits(pair, text, value):
+    shop, web = pair
+    shop.endpoint("GET", "/n/{n}")(_number)
+    async with shop, web:
+        answer = await asked(web, "GET", f"/n/{quote(text)}")
+        assert answer == [value] if value is not None else refused(answer, "'n' is not a valid int")
+
+
+def _number(n: int) -> list[int]:
+    return [n]
+
+
+async def test_members_of_an_argument_that_is_given_elsewhere_are_not_refused(pair):
+    shop, web = pair
+
+    @shop.endpoint("POST", "/ship/{to}")
+    async def ship(to: dict[str, int], item: dict[str, int]) -> list[Any]:
+        return [item]
+
+    async with shop, web:
+        answer = await asked(web, "POST", "/ship/null", json={"n": 1})
+        assert refused(answer, "arguments travel by name")
+        assert await asked(web, "POST", "/ship/null?item[n]=2", json={"n": 1}) == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("value", "query"),
+    [(None, ""), ("", "a="), ("x", "a=x"), (5, "a=5"), (0, "a=0"), (True, "a=true"), (1.5, "a=1.5"),
+     ([1, 2], "a[0]=1&a[1]=2"), ({"b": None}, "a[b]=null")],
+    ids=str,
+)  # fmt: skip
+async def test_what_a_client_sends_in_the_query(pair, value, query):
+    shop, web = pair
+    shop.endpoint("GET", "/q")(lambda request: unquote(request.url_query))
+    client = Client(HOST)
+
+    @client.call("GET", "/q")
+    async def absent(a: Any = None) -> str: ...
+
+    @client.call("GET", "/q")
+    async def given(a: Any = 7) -> str: ...
+
+    async with shop, web:
+        assert await absent(web, value) == query
+        assert await given(web, value) == (query or "a=null")
