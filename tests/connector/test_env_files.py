@@ -6,8 +6,10 @@ import logging
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from subtrie.connector import Connector, _config_folders, _env_files, _io_thread
 from subtrie.connector._config import read_config_files
@@ -163,3 +165,104 @@ async def test_the_switch_interval_can_be_kept(monkeypatch, broker: NatsServer, 
     async with Connector(HOST, nats=broker.url, short_circuit=False, transport="native"):
         assert (sys.getswitchinterval() == pytest.approx(_io_thread.SWITCH_INTERVAL)) is lowered
     assert sys.getswitchinterval() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "x y  ", "  x", "x # y", "x  # y # z", "#x", "# x", "", '"x"', "'x'", '"x" # y', "' x '",
+     '""',
+     '" x"  ', "x#y", "nats://u:p#q@h # y", '"x # y"', "'x # y'", "x##y", "x'y", 'x"y', "x:y", "é",
+     '"it\'s"', "\"x' # y\"", "x #", "x#"],
+)  # fmt: skip
+def test_a_number_sign_within_a_value_is_part_of_it_as_in_yaml(text):
+    """A variable whose value had one, such as the password of a URL, was not set."""
+    line = f"A_1: {text}\n"
+    Path("env.yaml").write_text(line)
+    assert _env_files.read_env_files().get("A_1") == (yaml.safe_load(line)["A_1"] or "")
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [("A:x", "x"), ("A \t:\tx", "x"), ("A: x\r", "x"), ("a: x", ""), ("1A: x", ""), (" A: x", ""),
+     ("- A: x", ""), ('A: "x', ""), ("A: 'x\" y", ""), ("A", ""), ("A: x\xff", "x\ufffd"),
+     ("A: x\nA: y", "y"), ("B: x\n# A: y", ""), ("A: true", "true"), ("A: 1.50", "1.50")],
+)  # fmt: skip
+def test_only_a_line_of_a_name_and_a_value_is_read(line, value):
+    Path("env.yaml").write_bytes(line.encode("latin-1"))
+    assert _env_files.read_env_files().get("A") == value
+
+
+@pytest.mark.parametrize(
+    ("files", "value"),
+    [(["env.yaml"], "below/env.yaml"), (["env.yaml", "env.local.yaml"], "below/env.local.yaml")],
+)
+def test_the_nearest_local_file_wins(files, value, tmp_path, monkeypatch):
+    below = tmp_path / "below"
+    below.mkdir()
+    for name in ("env.yaml", "env.local.yaml"):
+        (tmp_path / name).write_text(f"A: above/{name}\nB: above/{name}\n")
+    for name in files:
+        (below / name).write_text(f"A: below/{name}\n")
+    monkeypatch.chdir(below)
+    found = _env_files.read_env_files()
+    assert found.used == []
+    assert (found.get("C"), found.get("A"), found.get("B"), found.get("A")) == (
+        "", value, "above/env.local.yaml", value,
+    )  # fmt: skip
+    assert found.used == [tmp_path / value, tmp_path / "env.local.yaml"]
+    assert _env_files.env_files() is found
+    assert _env_files.read_env_files().used == found.used
+    monkeypatch.chdir(tmp_path)
+    assert _env_files.env_files().get("A") == "above/env.local.yaml"
+    assert len(_env_files._read) == 1
+
+
+@pytest.mark.parametrize(("more", "read"), [(0, True), (1, False)])
+def test_an_env_file_of_exactly_a_mebibyte_is_read(more, read, caplog):
+    Path("env.yaml").write_bytes(b"A: x\n".ljust((1 << 20) + more, b"#"))
+    assert _env_files.read_env_files().get("A") == ("x" if read else "")
+    assert ("it is larger than 1048576 bytes" in caplog.text) is not read
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("group", "members", "counts"),
+    [("ann", [], True), ("ann", ["ann"], True), ("ann", ["ann", "bob"], False),
+     ("staff", [], False),
+     ("ann", ["bob"], False), (None, [], False)],
+)  # fmt: skip
+def test_a_folder_that_the_own_group_may_write_counts(
+    group, members, counts, tmp_path, monkeypatch
+):
+    """A group of this user alone, which many systems make for each user; a test is one user."""
+
+    def found(number):
+        if group is None:
+            raise KeyError(number)
+        return SimpleNamespace(gr_name=group, gr_mem=members)
+
+    below = tmp_path / "below"
+    below.mkdir()
+    os.chown(below, -1, 12345)
+    below.chmod(0o775)
+    monkeypatch.setattr("pwd.getpwuid", lambda number: SimpleNamespace(pw_name="ann"))
+    monkeypatch.setattr("grp.getgrgid", found)
+    assert (below in _config_folders.config_folders(below, ())) is counts
+
+
+@POSIX
+def test_a_folder_that_nobody_may_write_counts(tmp_path, monkeypatch):
+    """Such as a mounted ConfigMap, whose mode alone would let others write."""
+    tmp_path.chmod(0o777)
+    assert tmp_path not in _config_folders.config_folders(tmp_path, ())
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
+    assert tmp_path in _config_folders.config_folders(tmp_path, ())
+
+
+@POSIX
+def test_a_folder_that_is_gone_ends_the_search(tmp_path, caplog):
+    (tmp_path / "env.yaml").write_text("A: x\n")
+    assert _config_folders.config_folders(tmp_path / "gone", ["env.yaml", "other.yaml"]) == []
+    (record,) = caplog.records
+    fault = f"{tmp_path / 'gone'}: No such file or directory"
+    assert record.getMessage() == f"{tmp_path / 'env.yaml'} is not read: {fault}"

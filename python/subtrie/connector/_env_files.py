@@ -20,8 +20,11 @@ logger = logging.getLogger("subtrie.connector")
 
 _NAMES = ("env.local.yaml", "env.yaml")  # the first one wins
 _MAX_SIZE = 1 << 20  # bytes of one file
+#: A comment begins with a number sign after a blank; any other is part of the value, as in YAML.
 _LINE = re.compile(
-    r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)'|([^#"'\s][^#]*?))?\s*"""
+    r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*
+    (?:"([^"]*)"|'([^']*)'|([^#"'\s](?:[^#]|(?<=\S)\#)*?))?(?:\s+\#.*)?\s*""",
+    re.VERBOSE,
 )
 
 
@@ -81,7 +84,7 @@ def _lines(file: Path) -> dict[str, str]:
         _skipped.add(file)
         logger.warning("%s is not read: %s", file, fault)
     lines = data.decode(errors="replace").splitlines()
-    found = (_LINE.fullmatch(line.split(" #")[0]) for line in lines)
+    found = (_LINE.fullmatch(line) for line in lines)
     return {match[1]: match[2] or match[3] or match[4] or "" for match in found if match}
 
 
