@@ -251,7 +251,7 @@ def test_a_folder_that_the_own_group_may_write_counts(
 
 
 @POSIX
-def test_a_folder_that_nobody_may_write_counts(tmp_path, monkeypatch):
+def test_a_folder_that_no_user_may_write_counts(tmp_path, monkeypatch):
     """Such as a mounted ConfigMap, whose mode alone would let others write."""
     tmp_path.chmod(0o777)
     assert tmp_path not in _config_folders.config_folders(tmp_path, ())

@@ -128,7 +128,7 @@ async def test_each_timeout_is_counted_once(make):
 
 
 def read_text(metrics, *, program=False):
-    """What Prometheus reads: type, help and samples of each family."""
+    """Return what Prometheus reads: type, help and samples of each family."""
     text = prometheus_text(metrics, {"service": HOST, "id": "x"}, program=program).decode()
     found = {}
     for family in text_string_to_metric_families(text):
