@@ -20,7 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from patience import PATIENCE
 from subtrie.audit import TABLES, open_run
 from subtrie.audit._partial.parts import EVENT_COLUMNS
-from subtrie.audit._readers.capture_events import capture_events
+from subtrie.audit._readers.capture_events import INPUT_BITS, capture_events, capture_payloads
 from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._sources.monitor_source import MonitorSource
 from subtrie.spark._sources.wire_source import WireSource
@@ -101,6 +101,171 @@ def test_what_a_server_refuses_in_a_capture(tmp_path):
     assert {row.get("identity") for row in rows if row["op"] == "PUB"} == {"a.com"}
 
 
+JWT_OF_BANK = ".".join(
+    base64.urlsafe_b64encode(part).decode().rstrip("=")
+    for part in (b'{"typ":"JWT"}', b'{"name":"bank.core"}', b"sig")
+)
+HEAD = b"NATS/1.0\r\nA: b\r\n\r\n"
+ANN = {"identity": "ann", "identity_source": "user", "user": "ann", "client": "prog"}
+
+
+def test_every_row_of_a_capture_has_all_that_is_known(tmp_path):
+    sizes = b"%d %d\r\n%bhi" % (len(HEAD), len(HEAD) + 2, HEAD)
+    path = written(
+        tmp_path / "a",
+        ("opened", 1, b'{"kind":"client"}', 1),
+        ("s2c", 1, b'INFO {"server_id":"A","client_id":7,"auth_required":true}\r\n', 1),
+        ("c2s", 1, b'CONNECT {"user":"ann","name":"prog"}\r\nSUB a.* q 1\r\nSUB b 2\r\n', 1.5),
+        ("opened", 2, b'{"kind":"route"}', 1.7),
+        ("c2s", 2, b"RS+ $G a\r\n", 1.8),
+        ("c2s", 1, b"HPUB a.x r %b\r\n" % sizes, 2),
+        ("s2c", 1, b"HMSG a.x 1 r %b\r\n" % sizes, 2.2),
+        ("c2s", 1, b"UNSUB 2 1\r\nPUB b 0\r\n\r\nUNSUB 1\r\n", 3),
+        ("s2c", 1, b"MSG b 2 0\r\n\r\n", 4),
+        ("c2s", 1, b"PUB %b x\r\n" % JWT_OF_BANK.encode(), 5),
+        ("closed", 1, b"{}", 9),
+    )  # fmt: skip
+    base = 3 << INPUT_BITS
+    found = {}
+    for row in capture_events(path, 3):
+        assert row.pop("file") == path
+        found[row.pop("position") - base] = row
+    client = {"server": "A", "conn": "-/client:7", "account": None, **ANN}
+    settled = {"deliveries": 1, "forwarded": 0, "ambiguous": False}
+    nobody = dict.fromkeys(ANN)
+    wanted = {
+        1: {**client, **nobody, "op": "INFO", "offset": 0, "time": 1_000_000, "direction": "out"},
+        2: {**client, "op": "CONNECT", "offset": 0, "time": 1_500_000, "direction": "in"},
+        3: {**client, "op": "SUB", "offset": 38, "time": 1_500_000, "direction": "in",
+            "subject": "a.*", "queue": "q", "sid": "1"},
+        4: {**client, "op": "SUB", "offset": 51, "time": 1_500_000, "direction": "in",
+            "subject": "b", "sid": "2"},
+        5: {"server": "-", "conn": "-/route:tap-2", **nobody, "account": "$G", "op": "RS+",
+            "offset": 0, "time": 1_800_000, "direction": "in", "subject": "a"},
+        6: {**client, "op": "HPUB", "offset": 60, "time": 2_000_000, "direction": "in",
+            "subject": "a.x", "reply": "r", "size": 20, "subscription": base + 4,
+            "until": base + 11, **settled},
+        7: {**client, "op": "HMSG", "offset": 59, "time": 2_200_000, "direction": "out",
+            "subject": "a.x", "reply": "r", "size": 20, "sid": "1", "queue": "q",
+            "subscription": base + 3},
+        8: {**client, "op": "UNSUB", "offset": 100, "time": 3_000_000, "direction": "in",
+            "sid": "2", "size": 1},
+        9: {**client, "op": "PUB", "offset": 111, "time": 3_000_000, "direction": "in",
+            "subject": "b", "size": 0, "subscription": base + 8, "until": base + 14, **settled},
+        10: {**client, "op": "UNSUB", "offset": 122, "time": 3_000_000, "direction": "in",
+             "sid": "1"},
+        11: {**client, "op": "MSG", "offset": 101, "time": 4_000_000, "direction": "out",
+             "subject": "b", "size": 0, "sid": "2", "subscription": base + 4},
+        12: {"server": "A", "conn": "-/client:7", "account": None, "op": "DELSUB", "offset": 101,
+             "time": 4_000_000, "direction": "local", "sid": "2"},
+        14: {**client, "op": "CLOSED", "offset": 0, "time": 9_000_000},
+    }  # fmt: skip
+    damage = found.pop(13)
+    assert found == wanted
+    assert (damage["reason"], damage["server"], damage["offset"]) == ("bad size", "-", 187)
+    assert "(at byte 187" in damage["_corrupt_record"]
+    assert list(capture_payloads(path, 3)) == [("A", base + 6, HEAD + b"hi")]
+
+
+@pytest.mark.parametrize(
+    ("after", "deliveries"), [(0, 1), (999_999_999, 1), (1_000_000_000, 1), (1_000_000_001, 0)]
+)
+@pytest.mark.parametrize("other", [None, "subject", "reply", "size"])
+def test_a_delivery_is_of_the_same_message_of_the_last_second(tmp_path, after, deliveries, other):
+    changed = {"subject": b"b 1 r 1", "reply": b"a 1 1", "size": b"a 1 r 2"}
+    line = changed.get(other, b"a 1 r 1")
+    with capture.Writer(tmp_path) as writer:
+        for conn, way, data, at in (
+            (1, "c2s", b"SUB * 1\r\n", 0),
+            (2, "c2s", b"PUB a r 1\r\nx\r\n", 5),
+            (1, "s2c", b"MSG %b\r\n%b\r\n" % (line, b"x" * int(line[-1:])), 5 + after),
+        ):
+            writer.write(way, conn, data, at=at)
+    (row,) = [row for row in capture_events(str(tmp_path), complete=True) if row["op"] == "PUB"]
+    assert row["deliveries"] == (0 if other else deliveries)
+    (row,) = [row for row in capture_events(str(tmp_path)) if row["op"] == "PUB"]
+    assert row.get("deliveries") == (1 if not other and deliveries else None)
+    assert {"forwarded", "ambiguous"}.isdisjoint(row) == ("deliveries" not in row)
+    assert row["time"] == 0  # five nanoseconds
+    times = [row["time"] for row in capture_events(str(tmp_path)) if row["op"] == "SUB"]
+    assert times == [None]
+
+
+@pytest.mark.parametrize(
+    ("sent", "proves"),
+    [(b"PONG\r\n", True), (b"+OK\r\n", True), (b"MSG a 1 0\r\n\r\n", True),
+     (b"HMSG a 1 %d %d\r\n%b\r\n" % (len(HEAD), len(HEAD), HEAD), True), (b"PING\r\n", False),
+     (b"-ERR 'Authorization Violation'\r\n", False), (INFO % 7, False)],
+)  # fmt: skip
+def test_who_claims_another_user_is_told_once_the_server_let_it_in(tmp_path, sent, proves):
+    login = b'CONNECT {"jwt":"%b","user":"eve"}\r\nSUB a 1\r\n' % JWT_OF_BANK.encode()
+    info = b'INFO {"server_id":"A","client_id":7,"auth_required":true}\r\n'
+    path = written(tmp_path, ("s2c", 1, info, 1), ("c2s", 1, login, 2), ("s2c", 1, sent * 2, 3))
+    names = ("subject", "identity", "conn", "server", "time")
+    claims = [row for row in capture_events(path) if row["op"] == "CLAIM"]
+    assert [tuple(row[name] for name in names) for row in claims] == [
+        ("eve", "bank.core", "-/client:7", "A", 3_000_000),
+    ] * proves
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("Permissions Violation for Publish to \"x\"", ("x", None, "publish")),
+        ("permissions violation for publish to \"x\"", ("x", None, "publish")),
+        ("Permissions Violation for Publish with Reply of \"r\"", ("r", None, "reply")),
+        ("Permissions Violation for Subscription to \"q.>\"", ("q.>", "1", "subscribe")),
+        ("Permissions Violation for Subscription to \"q.>\" using queue \"g\"",
+         ("q.>", "2", "subscribe")),
+        ("Permissions Violation for Subscription to \"q.>\" using queue \"h\"",
+         ("q.>", None, "subscribe")),
+        ("Permissions Violation for Publish to \"other\"", ("other", None, "publish")),
+        ("Invalid Subject", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["s2c", "c2s"])
+def test_a_refusal_is_that_of_the_server_and_ends_what_it_names(tmp_path, text, refused, way):
+    path = written(
+        tmp_path,
+        ("c2s", 1, b"SUB q.> 1\r\nSUB q.> g 2\r\nPUB x r 0\r\n\r\nPUB x r 0\r\n\r\n", 1),
+        (way, 1, f"-ERR '{text}'\r\n".encode(), 1),
+        ("s2c", 1, b"MSG q.a 1 0\r\n\r\nMSG q.a 2 0\r\n\r\n", 1),
+    )
+    rows = list(capture_events(path))
+    told = [(r["subject"], r["sid"], r["refused"]) for r in rows if r.get("op") == "VIOLATION"]
+    if way == "c2s":
+        assert told == []
+        return
+    assert told == [refused] * (refused is not None)
+    kind = None if refused is None or refused[0] == "other" else refused[2]
+    of_publishes = [kind if kind in ("publish", "reply") else None, None]
+    assert [row.get("refused") for row in rows if row["op"] == "PUB"] == of_publishes
+    ended = None if refused is None else refused[1]
+    known = {row["sid"]: "subscription" in row for row in rows if row["op"] == "MSG"}
+    assert known == {sid: sid != ended for sid in ("1", "2")}
+    assert all("direction" not in row for row in rows if row["op"] == "VIOLATION")
+
+
+@pytest.mark.parametrize(("before", "told"), [(63, True), (64, False)])
+def test_so_many_rows_wait_for_the_account_of_a_connection(tmp_path, before, told):
+    info = b'INFO {"server_id":"A","client_id":7,"remote_account":"ACME"}\r\n'
+    path = written(tmp_path, ("c2s", 1, b"PING\r\n" * before, 1), ("s2c", 1, info, 2))
+    rows = list(capture_events(path))
+    assert [row["account"] for row in rows] == (["ACME"] if told else [None]) * before + ["ACME"]
+
+
+def test_answers_of_jetstream_in_a_capture_are_rows(tmp_path):
+    told = b'{"stream":"ORDERS","seq":1}'
+    path = written(tmp_path, ("s2c", 1, b"MSG i 1 %d\r\n%b\r\n" % (len(told), told), 2))
+    message, stored = capture_events(path)
+    assert (message["op"], message["position"]) == ("MSG", 1)
+    assert stored == {
+        "op": "STORED", "queue": "ORDERS", "position": 2,
+        **{name: message[name] for name in ("server", "file", "offset", "time", "conn", "account",
+                                            *ANN)},
+    }  # fmt: skip
+
+
 def test_the_server_ends_a_subscription_after_its_last_message(tmp_path):
     path = written(
         tmp_path / "a",
@@ -125,12 +290,6 @@ def test_a_message_is_delivered_within_a_second_and_once_per_subscriber(tmp_path
     rows = [row for row in capture_events(path, complete=True) if row["op"] == "PUB"]
     assert [row["deliveries"] for row in rows] == [2, 1, 0]
     assert [row["ambiguous"] for row in rows] == [True, True, False]
-
-
-JWT_OF_BANK = ".".join(
-    base64.urlsafe_b64encode(part).decode().rstrip("=")
-    for part in (b'{"typ":"JWT"}', b'{"name":"bank.core"}', b"sig")
-)
 
 
 def test_the_name_in_a_token_is_the_identity_and_no_secret_is_shown(tmp_path):
