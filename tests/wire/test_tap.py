@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from examples.shop.broker import running
-from patience import PATIENCE, until
+from patience import PATIENCE, until, wait_until
 from subtrie import reference
 from subtrie._cli.app import app
 from subtrie.wire import (
@@ -441,6 +441,67 @@ def test_as_many_bytes_may_wait_as_the_limit_says(tmp_path, monkeypatch):
     recorder.close()
     records = [(each.kind, each.about.get("bytes", each.data)) for each in capture.read(tmp_path)]
     assert records == [("opened", b""), ("c2s", b"ab"), ("s2c", b"cd"), ("lost", 3)]
+
+
+def test_what_was_written_makes_room(tmp_path):
+    recorder = _Recorder(capture.Writer(tmp_path), 2)
+    for number in range(1, 6):
+        recorder.put("c2s", number, b"ab")
+        wait_until(lambda n=number: sum(len(list(capture.read(file)))
+                                        for file in capture.files(tmp_path)) == n)  # fmt: skip
+    recorder.close()
+    assert [(each.kind, each.conn) for each in capture.read(tmp_path)] == [
+        ("c2s", number) for number in range(1, 6)
+    ]
+
+
+def test_a_capture_ends_at_the_first_error_of_the_disk(tmp_path, monkeypatch):
+    append, failures = capture.Writer._append, [None, OSError("the disk is full"), None]
+
+    def failing(self, row):
+        error = failures.pop(0)
+        if error is not None:
+            raise error
+        append(self, row)
+
+    monkeypatch.setattr(capture.Writer, "_append", failing)
+    recorder = _Recorder(capture.Writer(tmp_path), 99)
+    for data in (b"first", b"second", b"third"):
+        recorder.put("c2s", 1, data)
+    recorder.close()
+    assert (str(recorder.error), len(failures)) == ("the disk is full", 1)
+    assert [each.data for each in capture.read(tmp_path)] == [b"first"]
+
+
+def test_a_tap_is_open_while_it_is_entered(tmp_path):
+    tap = Tap(to=("127.0.0.1", 1), out=tmp_path)
+    assert (tap.error, tap.connections) == (None, 0)
+    with pytest.raises(RuntimeError, match="not open"):
+        _ = tap.port
+    with pytest.raises(ValueError, match="kind must be one of client, route, leaf, route_legacy"):
+        Tap(to=("127.0.0.1", 1), out=tmp_path, kind="gateway")
+
+    async def main() -> None:
+        async with tap:
+            port = tap.port
+            for number in (1, 2):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                assert await reader.read() == b""  # nothing listens at its other end
+                writer.close()
+                assert tap.connections == number
+        with pytest.raises(OSError, match=r"\d"):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    asyncio.run(main())
+    opened, closed = list(capture.read(tmp_path))[:2]
+    assert opened.about["kind"] == "client"
+    assert opened.about["from"].startswith("127.0.0.1:")
+    assert opened.about["to"] == "127.0.0.1:1"
+    assert "refused" in closed.about["reason"].lower() or "[Errno" in closed.about["reason"]
+    files = {str(path) for path in capture.files(tmp_path)}
+    if Path("/proc/self/fd").is_dir():
+        held = {os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()}
+        assert files.isdisjoint(held)
 
 
 def test_the_command_records_until_it_is_stopped(tmp_path):

@@ -39,7 +39,7 @@ class _Recorder:
     def put(self, kind: str, conn: int, data: bytes) -> None:
         """Queue a record, or count its bytes as lost if the queue is full."""
         with self._lock:
-            full = self._waiting + len(data) > self._max and bool(data)
+            full = self._waiting + len(data) > self._max
             if full:
                 self._lost[conn, kind] = self._lost.get((conn, kind), 0) + len(data)
                 return
@@ -63,7 +63,7 @@ class _Recorder:
             kind, conn, data, now = row
             with self._lock:
                 self._waiting -= len(data)
-            if self.error is not None or (kind == "closed" and conn == 0):
+            if self.error is not None or conn == 0:
                 continue
             try:
                 self._writer.write(kind, conn, data, at=now)
