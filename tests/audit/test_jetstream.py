@@ -135,3 +135,60 @@ def test_answers_of_jetstream_in_a_capture():
     assert told == [{"op": "STREAM", "queue": "A", "subject": each} for each in ("a.>", "b")]
     for other in (b"", b"{}", b'{"stream":1}', b'{"stream":"A"', b"{%s,[}" % kind):
         assert list(rows_of_answer(other)) == []
+
+
+_OF_STREAM = b'{"type":"io.nats.jetstream.api.v1.stream_info_response",'
+_OF_CONSUMER = b'{"type":"io.nats.jetstream.api.v1.consumer_info_response",'
+_WRONG = (b'"error":{"code":404,"description":"no: of a"}', b'"stream":"A"')
+
+
+@pytest.mark.parametrize(
+    ("payload", "rows"),
+    [
+        (b'{"stream":"A","seq":1}', [{"op": "STORED", "queue": "A"}]),
+        (b'{"stream":"","seq":1}', []),
+        (b'{"stream": "A"}', []),
+        (b'{"stream":"A","seq":1', []),
+        (b'{"stream":"' + b"[" * 9, []),
+        (_OF_STREAM + b'"config":{"name":"A","subjects":["a","b"]}}',
+         [{"op": "STREAM", "queue": "A", "subject": each} for each in "ab"]),
+        (_OF_STREAM + b'"config":{"name":"A","subjects":[1,"b"]}}',
+         [{"op": "STREAM", "queue": "A", "subject": "b"}]),
+        *((_OF_STREAM + more + b"}", []) for more in (
+            b'"config":{"name":1,"subjects":["a"]}', b'"config":[]', b'"config":{"name":"A"}',
+            b'"streams":7', b'"streams":[7]', b'"config":{"name":"A","subjects":null}')),
+        (_OF_STREAM + b'"config":{"name":"A","subjects":["a"]},'
+         b'"streams":[{"config":{"name":"B","subjects":["b"]}}]}',
+         [{"op": "STREAM", "queue": each.upper(), "subject": each} for each in "ab"]),
+        (b'{"type":"io.nats.jetstream.api.v1.account_info_response",'
+         b'"config":{"name":"A","subjects":["a"]}}', []),
+        (b'{"type":"other.stream_info_response","config":{"name":"A","subjects":["a"]}}', []),
+        (_OF_CONSUMER + b'"stream_name":"A","name":"b","config":{"ack_policy":"all"}}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all"}]),
+        (_OF_CONSUMER + b'"stream_name":"A","name":"rzj7wEWp",'
+         b'"config":{"ack_policy":"all","deliver_subject":"d"}}',
+         [{"op": "CONSUMER", "queue": "A.*", "subject": "all"}]),
+        *((_OF_CONSUMER + more + b"}", []) for more in (
+            b'"stream_name":1,"name":"b","config":{"ack_policy":"all"}',
+            b'"stream_name":"A","name":1,"config":{"ack_policy":"all"}',
+            b'"stream_name":"A","name":"b","config":{"ack_policy":1}',
+            b'"stream_name":"A","name":"b","config":{}', b'"stream_name":"A","name":"b"',
+            b'"consumers":7', b'"consumers":[7]')),
+        (_OF_CONSUMER + b'"config":7,"consumers":[{"stream_name":"A","name":"b",'
+         b'"config":{"ack_policy":"all"}}]}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all"}]),
+        (_OF_CONSUMER + _WRONG[0] + b"}", [{"op": "ERROR", "queue": "no", "sid": "consumer_info"}]),
+        (_OF_CONSUMER + b",".join(_WRONG) + b"}",
+         [{"op": "ERROR", "queue": "no", "sid": "consumer_info", "subject": "A"}]),
+        (b"{" + b",".join(_WRONG) + b"}",
+         [{"op": "ERROR", "queue": "no", "sid": "publish", "subject": "A"}]),
+        (b"{" + _WRONG[0] + b"}", []),
+        (b"{" + _WRONG[0] + b',"type":7,"stream":"A"}', []),
+        (b'{"error":{"code":404},"stream":"A"}', []),
+        (b'{"error":{"code":404,"description":1},"stream":"A"}', []),
+        (_OF_CONSUMER + b'"error":7,"stream_name":"A","name":"b","config":{"ack_policy":"all"}}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all"}]),
+    ],
+)  # fmt: skip
+def test_each_answer_of_jetstream_has_its_rows(payload, rows):
+    assert list(rows_of_answer(payload)) == rows

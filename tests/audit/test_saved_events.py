@@ -21,6 +21,7 @@ from patience import PATIENCE
 from subtrie.audit import TABLES, open_run
 from subtrie.audit._partial.parts import EVENT_COLUMNS
 from subtrie.audit._readers.capture_events import INPUT_BITS, capture_events, capture_payloads
+from subtrie.audit._readers.snapshot_events import snapshot_events
 from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._sources.monitor_source import MonitorSource
 from subtrie.spark._sources.wire_source import WireSource
@@ -317,6 +318,63 @@ CONNZ = {
             {"subject": "b", "sid": "2", "msgs": 0}]},
         {"cid": 9, "name": "idle"}],
 }  # fmt: skip
+
+
+def test_every_row_of_a_snapshot_has_all_that_is_known(tmp_path):
+    path = tmp_path / "page.json"
+
+    def rows(page, number=0):
+        path.write_text(json.dumps(page))
+        found = list(snapshot_events(str(path), number))
+        assert {row.pop("file") for row in found} <= {str(path)}
+        assert [row.pop("position") for row in found] == [
+            (number << INPUT_BITS) + place for place in range(len(found))
+        ]
+        return found
+
+    nobody = dict.fromkeys(ANN)
+    shop = {"identity": "shop.example", "identity_source": "user", "user": "shop.example",
+            "client": "shop"}  # fmt: skip
+    at = {"server": "A", "time": 1_795_219_200_500_000, "direction": "in"}
+    assert rows(CONNZ, 2) == [
+        {**at, **shop, "op": "CONNECT", "conn": "-/client:8", "account": "ACC", "offset": 0},
+        {**at, **nobody, "op": "CONNECT", "conn": "-/client:9", "account": None, "offset": 1,
+         "identity": "idle", "identity_source": "claimed", "client": "idle"},
+        {**at, **shop, "op": "SUB", "conn": "-/client:8", "account": "ACC", "queue": "q",
+         "subject": "p1.safe.443.*.shop_example._.GET.item.*", "sid": "1", "offset": 2},
+        {**at, **shop, "op": "SUB", "conn": "-/client:8", "account": "ACC", "subject": "b",
+         "queue": None, "sid": "2", "offset": 3},
+    ]  # fmt: skip
+    listed = {"subscriptions_list": [{"subject": "a", "qgroup": "q"}, {"subject": "a"}]}
+    assert rows({**listed, "now": "2026-11-21T00:00:00"}) == [
+        {**nobody, "server": "-", "time": None, "direction": "in", "op": "SUB", "account": None,
+         "conn": "-/client:-", "subject": "a", "queue": queue, "sid": f"a {queue or ''}".strip(),
+         "offset": place}
+        for place, queue in enumerate(("q", None))
+    ]  # fmt: skip
+    jwt = {"cid": 1, "jwt": JWT_OF_BANK, "authorized_user": JWT_OF_BANK, "account": 7}
+    claimed, told = rows({"connections": [{**jwt, "account": None}]})
+    assert (claimed["op"], claimed["identity"]) == ("CONNECT", "bank.core")
+    assert (told["op"], told["subject"], "direction" in told) == ("CLAIM", "[REDACTED]", False)
+    assert "sig" not in repr((claimed, told)).replace("[REDACTED]", "")
+    (damage,) = rows({"connections": 5})
+    assert (damage["server"], damage["offset"], damage["reason"]) == ("-", 0, "monitor")
+    assert damage["_corrupt_record"].startswith("not a monitoring response")
+    (route,) = rows({"routes": [{"rid": 5, "remote_name": "b"}]})
+    assert (route["conn"], route["client"], route["op"]) == ("-/route:5", "b", "CONNECT")
+
+
+@pytest.mark.parametrize(
+    ("now", "time"),
+    [("1970-01-02T00:00:01.000002Z", 86_401_000_002), ("1970-01-01T02:00:00+02:00", 0),
+     ("1969-12-31T23:59:59.999999Z", -1), ("1970-01-01T00:00:00", None), ("x", None),
+     (None, None)],
+)  # fmt: skip
+def test_the_time_of_a_snapshot_is_in_microseconds(tmp_path, now, time):
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"now": now, "connections": [{"cid": 1}]}))
+    (row,) = snapshot_events(str(path))
+    assert row["time"] == time
 
 
 @pytest.mark.requirement("P-01")
