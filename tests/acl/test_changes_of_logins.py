@@ -9,6 +9,7 @@ import nkeys
 import pytest
 from click.testing import CliRunner
 from login_pairs import KINDS
+from operator_mode import OperatorMode
 from operators import Operator, key, token
 
 from subtrie._cli.app import app
@@ -123,3 +124,182 @@ def test_one_part_does_not_explain_another(tmp_path):
     lines = differs(tmp_path, old, new, status=2)
     assert any("hub added: True" in each for each in lines)
     assert any("may connect by a leaf node" in each for each in lines)
+
+
+KEYS = (
+    "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C",
+    "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA",
+)
+USERS = """accounts { B {}, A { users: [ { user: a, password: x, permissions: { publish: p } }
+{ user: b, password: x, permissions: { publish: { deny: ">" }, subscribe: s } }
+{ user: n, password: x, permissions: { publish: { deny: ">" }, subscribe: { deny: ">" } } }
+{ user: c, password: x }, { user: d, password: x } ] } }
+"""
+CALLOUT = f"""authorization {{ users: [ {{ user: u, password: x }}, {{ user: v, password: x }} ]
+auth_callout {{ issuer: {KEYS[0]}, auth_users: [ u ] }} }}
+"""
+NAMED = [
+    "a certificate that names a logs in as A/a without its password, and may publish p",
+    "a certificate that names b logs in as A/b without its password, and may subscribe s",
+    "a certificate that names c logs in as A/c without its password, and may publish x",
+]
+
+
+def connect(means):
+    grants = {"a": "publish p", "b": "subscribe s", "c": "publish x"}
+    return [f"A/{user} may connect by {means}, and {what} so" for user, what in grants.items()]
+
+
+#: What is on one side only, and what that side alone makes possible; then the same of the other.
+ONE_SIDED = {
+    "tls": ("", ["a connection without TLS is taken"], "tls { timeout: 3 }\n", []),
+    "certificates": (
+        "tls { verify: off }\n", ["a connection without a certificate is taken"],
+        "tls { verify: on }\n", [],
+    ),
+    "names": ("tls { verify_and_map: true }\n", NAMED, "tls {}\n",
+              ["a connection without a certificate is taken"]),
+    "names-or-passwords": (
+        "tls { verify_and_map: true }\n", NAMED,
+        "tls { verify: true }\n", ["a password is enough to log in"],
+    ),
+    "websocket": ("websocket { port: 1, no_tls: true }\n", connect("WebSocket"), "", []),
+    "ws": ("ws { listen: 1, no_tls: true }\n", connect("WebSocket"), "", []),
+    "mqtt": ("mqtt { port: 1 }\n", connect("MQTT"), "", []),
+    "leaf": ("leaf { port: 1 }\n", connect("a leaf node"), "", []),
+    "gateway": ("gateway { name: g, port: 1 }\n", ["gateways of other clusters bring x"],
+                "gateway { name: g }\n", []),
+    "leaf-user": (
+        "leafnodes { port: 1, authorization { users: [ { user: l, account: A } ] } }\n",
+        ["a leaf node may log in as l of A, and bring x"], "leafnodes { port: 1 }\n", [],
+    ),
+    "callout": (
+        CALLOUT, ["the callout of $G may admit any login, as a user of any account with lists of "
+                  "its own choice"],
+        CALLOUT[: CALLOUT.index("auth_callout")] + "}\n", [],
+    ),
+    "issuer": (
+        CALLOUT, [f"a login that {KEYS[0]} signs is admitted"],
+        CALLOUT.replace(*KEYS), [f"a login that {KEYS[1]} signs is admitted"],
+    ),
+    "exempt": (
+        CALLOUT.replace("[ u ]", "[ u, v, w ]"),
+        [f"{each} logs in by the lists, without the callout" for each in "vw"], CALLOUT, [],
+    ),
+    "account": (
+        CALLOUT.replace("[ u ]", "[ u ], account: A"),
+        ["users of A answer the callout, and may admit any login"],
+        CALLOUT.replace("[ u ]", "[ u ], account: B"),
+        ["users of B answer the callout, and may admit any login"],
+    ),
+    "delegated": (
+        CALLOUT.replace("[ u ]", "[ u ], allowed_accounts: [ B ]"),
+        [f"A/{each} logs in by the lists, without the callout" for each in "abncd"], CALLOUT, [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("A81")
+@pytest.mark.parametrize("change", ONE_SIDED)
+def test_what_one_side_alone_makes_possible(change, tmp_path):
+    old, lost, new, gained = ONE_SIDED[change]
+    texts = [old + USERS, new + USERS]
+    for sides, signs in ((texts, "-+"), (texts[::-1], "+-")):
+        lines = [each for each in differs(tmp_path, *sides, None) if each[0] != "?"]
+        told = [f"{sign} {each}" for sign, row in zip(signs, (lost, gained), strict=True)
+                for each in row]  # fmt: skip
+        if change == "callout":  # its lists differ too
+            lines = [each for each in lines if "callout of" in each]
+        assert sorted(lines) == sorted(told)
+
+
+@pytest.mark.parametrize("key", ["password", "proxy_required"])
+def test_a_user_that_needs_less_to_log_in(key, tmp_path):
+    more = "password: x" if key == "password" else "proxy_required: true, password: x"
+    texts = [USERS.replace("user: c, password: x", f"user: c{each}") for each in
+             (f", {more}", ", password: x" if key != "password" else "")]  # fmt: skip
+    how = "without a password" if key == "password" else "without a trusted proxy"
+    assert differs(tmp_path, *texts, 1) == [f"+ A/c may log in {how}"]
+    assert differs(tmp_path, *texts[::-1], 0) == [f"- A/c may log in {how}"]
+
+
+@pytest.mark.requirement("A81")
+@pytest.mark.parametrize(("kind", "expected"), [
+    ("verify", "a certificate of the {} ca_file is taken"),
+    ("verify_and_map", "a certificate of the {} ca_file that names a logs in as A/a without its "
+                       "password, and may publish p"),
+])  # fmt: skip
+def test_certificates_of_another_authority(kind, expected, tmp_path):
+    texts = [f"tls {{ ca_file: {name}, {kind}: true }}\n{USERS}" for name in ("x", "y")]
+    lines = differs(tmp_path, *texts, 1)
+    assert f"+ {expected.format('new')}" in lines
+    assert f"- {expected.format('old')}" in lines
+    assert differs(tmp_path, *(each.replace("true", "false") for each in texts), 2)
+
+
+#: Keys of limits, and what one more makes possible.
+LIMITS = {
+    "max_payload": "a message of 6 bytes may be published",
+    "max_connections": "6 connections may be open at a time",
+    "max_subscriptions": "6 subscriptions may be held at a time",
+    "max_leafnodes": "6 leaf nodes may connect at a time",
+}
+CLAIMS = dict(zip(("payload", "conn", "subs", "leaf"), LIMITS.values(), strict=True))
+
+
+@pytest.mark.parametrize("key", LIMITS)
+def test_each_limit_of_an_account(key, tmp_path):
+    texts = [f"accounts {{ A {{ users: [ {{ user: a, password: x }} ], limits {{ {each} }} }} }}\n"
+             for each in (f"{key}: 5", f"{key}: 9", "", f"{key}: -1")]  # fmt: skip
+    for wide in texts[1:]:
+        assert differs(tmp_path, texts[0], wide, 1) == [f"+ {LIMITS[key]} in A"]
+        assert differs(tmp_path, wide, texts[0], 0) == [f"- {LIMITS[key]} in A"]
+    assert differs(tmp_path, texts[2], texts[3], 0) == ["✓ "]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_each_limit_of_a_token(claim, tmp_path):
+    mode = OperatorMode({"PAY": {"users": [{"user": "till"}], "exports": [], "imports": []}})
+    for name, limit in (("few", 5), ("many", 9), ("any", -1)):
+        mode.change("PAY", lambda nats, limit=limit: nats["limits"].update({claim: limit}))
+        mode.store(tmp_path / name)
+    for wide in ("many", "any"):
+        for sides, sign in ((("few", wide), "+"), ((wide, "few"), "-")):
+            said = run(*(tmp_path / each for each in sides)).splitlines()
+            assert [each[0] for each in said if f"{CLAIMS[claim]} in PAY" in each] == [sign]
+
+
+@pytest.mark.parametrize("claim", ["payload", "subs"])
+def test_each_limit_of_the_token_of_a_user(claim, tmp_path):
+    account, user = key(nkeys.PREFIX_BYTE_ACCOUNT), key(nkeys.PREFIX_BYTE_USER)
+    for name, limit in (("few", 5), ("many", -1)):
+        claims = {"type": "user", "pub": {"allow": ["a"]}, "subs": -1, "payload": -1, claim: limit}
+        text = token(account, user.public_key.decode(), "u", claims)
+        (tmp_path / f"{name}.jwt").write_text(text)
+    said = run(tmp_path / "few.jwt", tmp_path / "many.jwt", status=1)
+    assert said.startswith("+ ")
+    assert CLAIMS[claim] in said
+
+
+def test_a_token_that_is_enough_without_its_key(tmp_path):
+    operator, user = Operator(), key(nkeys.PREFIX_BYTE_USER)
+    for name, more in (("key", {}), ("bearer", {"bearer_token": True})):
+        claims = {"type": "user", "pub": {"allow": ["a"]}, **more}
+        (tmp_path / name).mkdir()
+        text = token(operator.account, user.public_key.decode(), "u", claims)
+        (tmp_path / name / "u.jwt").write_text(text)
+        (tmp_path / name / "account.jwt").write_text(operator.account_jwt)
+    for sides, sign, status in ((("key", "bearer"), "+", 1), (("bearer", "key"), "-", 0)):
+        said = run(*(tmp_path / each for each in sides), status=status)
+        assert said.startswith(f"{sign} ")
+        assert "account/u may log in with the token alone, without its key" in said
+
+
+@pytest.mark.requirement("A81")
+def test_removing_the_encryption_of_clients_was_not_seen(tmp_path):
+    """Of a block ``tls`` with certificates of the broker only, nothing was compared."""
+    texts = ["tls { cert_file: x, key_file: y }\n" + USERS, USERS]
+    assert differs(tmp_path, *texts, 1) == ["+ a connection without TLS is taken"]
+    assert differs(tmp_path, *texts[::-1], 0) == ["- a connection without TLS is taken"]
+    texts[1] = texts[0].replace("y }", "z }")
+    assert differs(tmp_path, *texts, 0) == ["✓ "]

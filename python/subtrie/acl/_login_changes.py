@@ -19,9 +19,7 @@ from ._uncompared import Uncompared
 _SHOWN = 3
 
 _LISTENERS = {
-    "websocket listener": ("WebSocket", {"WEBSOCKET"}),
-    "mqtt listener": ("MQTT", {"MQTT", "MQTT_WS"}),
-    "leaf listener": ("a leaf node", {"LEAFNODE", "LEAFNODE_WS"}),
+    "websocket listener": "WebSocket", "mqtt listener": "MQTT", "leaf listener": "a leaf node",
 }  # fmt: skip
 
 
@@ -62,7 +60,7 @@ class LoginChanges:
                     yield Consequence(side, "gateways of other clusters bring x", "x")
                 if link.kind not in _LISTENERS:
                     continue
-                means = _LISTENERS[link.kind][0]
+                means = _LISTENERS[link.kind]
                 for user, verb, subject in _grants(each):
                     message = f"{user} may connect by {means}, and {verb} {subject} so"
                     yield Consequence(side, message, subject, user)

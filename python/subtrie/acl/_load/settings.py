@@ -196,7 +196,8 @@ class _Tree:
         if isinstance(value, dict):
             inner = _WITH_USERS if (block, key) == ("", "authorization") else key
             setting = self._names(key, node) if key in OF_NAMES else self.block(node, inner)
-            return setting if setting.value or key in LISTENERS else None
+            counts = key in LISTENERS or (block, key) == ("", "tls")
+            return setting if setting.value or counts else None
         if isinstance(value, list):
             return self._list(key, node, block)
         if value is None or (value is False and key in OFF_BY_DEFAULT):
