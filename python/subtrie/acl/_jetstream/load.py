@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
-from ..._core.file_errors import file_error, located
+from ..._core.file_errors import file_error
 from .._account import GLOBAL
 from .._load.deployments import is_address
 from .._load.files import read_text
@@ -265,7 +265,7 @@ def _patterns(values: Any, path: Path) -> Iterator[str]:
         try:
             engine.check_pattern(each, "server")
         except SubtrieError as error:
-            raise located(error, path, None) from None
+            raise file_error(error.reason, each, path, None, error.position) from None
         yield each
 
 

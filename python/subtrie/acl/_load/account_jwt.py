@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
-from ..._core.file_errors import file_error, located
+from ..._core.file_errors import file_error
 from ..._nats.jwt import array_claim, check_signature, claims_of, object_claim, signing_keys
 from .._account import Account, Activation, Export, Import, Mapping, Target, pattern_of
 from .._subject_transform import SubjectTransform
@@ -66,7 +66,7 @@ def _pattern(values: dict[str, Any], name: str, path: Path) -> str:
     try:
         engine.check_pattern(pattern_of(text), "server")
     except SubtrieError as error:
-        raise located(error, path, None) from None
+        raise file_error(error.reason, text, path, None, error.position) from None
     return text
 
 
@@ -185,7 +185,7 @@ def check_mapping(mapping: Mapping, path: Path) -> None:
         for each in mapping.targets:
             SubjectTransform(mapping.source, each.subject)
     except SubtrieError as error:
-        raise located(error, path, None) from None
+        raise file_error(error.reason, mapping.source, path, None, error.position) from None
     except ValueError as error:
         raise file_error("mapping", f"{mapping.source}: {error}", path) from None
     if fault := mapping.fault():

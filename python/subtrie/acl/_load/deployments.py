@@ -18,7 +18,7 @@ from .._account import GLOBAL, Account, Import, add_implied
 from .account_jwt import account_in_jwt, issued_by_account
 from .admission import admission_of
 from .config_accounts import accounts_of, system_of
-from .config_keys import top_level
+from .config_keys import texts, top_level
 from .config_links import cluster_of, links_of
 from .config_parser import Node, parse_file
 from .config_users import users_of_accounts
@@ -134,6 +134,7 @@ class _DeploymentReader:
             self._preload(values["resolver_preload"], path)
         if not OPERATORS.isdisjoint(values):
             self._operated = True
+            self._operators(values, path)
             return
         accounts = accounts_of(values)
         self._complete |= set(accounts)
@@ -141,6 +142,18 @@ class _DeploymentReader:
         for label, account, permissions in rows:
             loaded.users[label] = permissions
             loaded.account_of[label] = account
+
+    def _operators(self, values: dict[str, Node], path: Path) -> None:
+        """Read the JWTs of operators that the configuration holds."""
+        for key in OPERATORS.intersection(values):
+            for each in texts(values[key], key):
+                if JWT.fullmatch(each.value) and not {"system_account", "system"} & set(values):
+                    self._operator(each.value, path)
+
+    def _operator(self, token: str, path: Path) -> None:
+        system = claims_of(token, path, "operator")["nats"].get("system_account")
+        if isinstance(system, str) and system:
+            self._loaded.system = system
 
     def _preload(self, node: Node, path: Path) -> None:
         if not isinstance(node.value, dict):
@@ -168,9 +181,7 @@ class _DeploymentReader:
             self._loaded.accounts[key] = account
             self._names[key], self._tokens[key] = name, (token, path)
         elif kind == "operator":
-            system = claims_of(token, path, "operator")["nats"].get("system_account")
-            if isinstance(system, str) and system:
-                self._loaded.system = system
+            self._operator(token, path)
         else:
             self._users.append((token, path, line))
         self._operated = True

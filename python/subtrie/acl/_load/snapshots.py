@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
-from ..._core.file_errors import file_error, located
+from ..._core.file_errors import file_error
 from .._account import GLOBAL, Account, Activation, Export, Import, Mapping, Target
 from .account_jwt import account_of_claims, text_claim
 
@@ -198,5 +198,5 @@ def _subscriptions(row: dict[str, Any], path: Path) -> Iterator[tuple[str, str |
         try:
             engine.check_pattern(subject, "server")
         except SubtrieError as error:
-            raise located(error, path, None) from None
+            raise file_error(error.reason, subject, path, None, error.position) from None
         yield subject, each.get("qgroup") or None
