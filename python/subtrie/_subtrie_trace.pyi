@@ -20,6 +20,21 @@ def nearest_batch(
         subjects: An Arrow string array, or an iterable of ``str``.
     """
 
+def added_rates(batch: object, groups: int) -> EventBatch:
+    """Return the sums of rates by group: the column ``rate``, with null for a group without one.
+
+    A rate is a list: the width of its bars and the start of the first in seconds, then the bars. It
+    has the least width, of the powers of two, with which all its times are in 32 bars that begin at
+    multiples of it. So rates add up in any order.
+
+    Args:
+        batch: An Arrow record batch with the columns ``group``, a number, and ``rate``.
+        groups: The number of groups.
+
+    Raises:
+        ValueError: A list is not a rate.
+    """
+
 @final
 class TraceReader:
     """A reader of the lines of a trace log that begin in a range of positions.

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 from plain_audit import Log, Message, Subscription, all_messages, escaped, read
 
+from rate_of_times import rate
 from subtrie import SubtrieError
 from subtrie.reference import microbus
 
 Row = dict[str, Any]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A subject and its account, or an identity and its account.
 Name = tuple[str, str | None]
 
@@ -170,8 +172,7 @@ class Tables:
                 continue
             patterns = self.patterns_of(account)
             matching = [p for p in patterns if matches(p, subject)]
-            row = {"subject": subject, "count": len(some), **_span(m.time for m in some),
-                   "account": account}  # fmt: skip
+            row = {"subject": subject, "account": account, **_counted(m.time for m in some)}
             if matching:
                 missing = not all(self._subscribed(m, matching) for m in some)
                 yield {**row, "nearest": matching[0], "differs_at": None,
@@ -221,8 +222,7 @@ class Tables:
                 who = identity(user, name) or conn
                 found[who, subject, kind, proof(account, user, name)].append(time)
         for (who, subject, kind, proven), times in found.items():
-            yield {"who": who, "subject": subject, "count": len(times), "kind": kind,
-                   **_span(times), **dict(proven)}  # fmt: skip
+            yield {"who": who, "subject": subject, "kind": kind, **dict(proven), **_counted(times)}
 
     def slow_consumers(self) -> Iterator[Row]:
         found: dict[tuple[Any, ...], list[datetime | None]] = defaultdict(list)
@@ -230,7 +230,7 @@ class Tables:
             for (account, user, name, conn), time in each.slow:
                 found[identity(user, name) or conn, proof(account, user, name)].append(time)
         for (who, proven), times in found.items():
-            yield {"who": who, "count": len(times), **_span(times), **dict(proven)}
+            yield {"who": who, **dict(proven), **_counted(times)}
 
     def spoofed(self) -> Iterator[Row]:
         found: dict[tuple[Any, ...], list[Message]] = defaultdict(list)
@@ -433,6 +433,13 @@ def _plane_of(pattern: str) -> str | None:
 def _span(times: Iterable[datetime | None]) -> Row:
     some = [time for time in times if time is not None]
     return {"first": _iso(min(some, default=None)), "last": _iso(max(some, default=None))}
+
+
+def _counted(times: Iterable[datetime | None]) -> Row:
+    """Return how many there are, the first and the last, and the rate of those that are known."""
+    every = list(times)
+    known = ((time - _EPOCH) // timedelta(microseconds=1) for time in every if time is not None)
+    return {"count": len(every), **_span(every), "rate": rate(known)}
 
 
 def _iso(time: datetime | None) -> str | None:

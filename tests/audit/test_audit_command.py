@@ -94,6 +94,7 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
             "count": 1,
             "first": last,
             "last": last,
+            "rate": {"start": "2026-11-21T08:00:00.000000Z", "width_s": 1, "counts": [1]},
             "nearest": "p1.safe.443.*.b_com._.GET.x",
             "differs_at": 7,
             "subscription_inactive": False,

@@ -17,7 +17,8 @@ from synthetic_traffic import write_traffic
 
 ROUTE = "p1.safe.443.*.b_com._.GET.x"
 CALL = "p1.safe.443.a_com.b_com._.GET.x"
-AT_ONCE = dict.fromkeys(("first", "last"), "2026-11-21T08:00:00.000000Z")
+AT_ONCE: dict[str, Any] = dict.fromkeys(("first", "last"), "2026-11-21T08:00:00.000000Z")
+AT_ONCE["rate"] = {"start": AT_ONCE["first"], "width_s": 1, "counts": [1]}
 
 
 def told(trace: Trace) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:

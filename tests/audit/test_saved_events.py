@@ -57,7 +57,7 @@ def test_a_capture_and_the_log_of_the_same_traffic_have_the_same_tables(session,
 
 def shown(rows: list[dict[str, Any]]) -> list[str]:
     """Return rows without the columns that name a clock, a process or what a capture has not."""
-    hidden = {"first", "last", "start", "end", "server", "account"}
+    hidden = {"first", "last", "rate", "start", "end", "server", "account"}
     found = [{key: value for key, value in row.items() if key not in hidden} for row in rows]
     for row in found:
         if "conn" in row:

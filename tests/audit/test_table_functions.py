@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -41,8 +42,7 @@ def expected(spark: Any, events: Any) -> dict[str, list[str]]:
 
 def shown(row: dict[str, Any]) -> str:
     """Return a row as text; the time zone UTC has several classes."""
-    return repr({name: value.isoformat() if isinstance(value, datetime) else value
-                 for name, value in row.items()})  # fmt: skip
+    return json.dumps(row, default=datetime.isoformat)
 
 
 @pytest.mark.parametrize("name", NAMES)

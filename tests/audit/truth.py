@@ -54,13 +54,9 @@ def tables_differ(
 
 def _normal(rows: Iterable[dict[str, Any]]) -> list[str]:
     """Return rows as sorted texts, with times as the truth writes them."""
-    return sorted(
-        json.dumps({k: _text(v) for k, v in row.items() if k not in _IGNORED}, sort_keys=True)
-        for row in rows
-    )
+    kept = ({k: v for k, v in row.items() if k not in _IGNORED} for row in rows)
+    return sorted(json.dumps(row, sort_keys=True, default=_text) for row in kept)
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
-    return value
+def _text(value: datetime) -> str:
+    return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"

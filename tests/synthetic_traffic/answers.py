@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rate_of_times import rate
+
 from .patterns import Tokens, covers, matches
 from .trace_log import iso
 
@@ -40,7 +42,7 @@ class Sent:
     times: list[int] = field(default_factory=list)  # accepted: first and last
     last: int = 0
     forwarded: int = 0
-    lost: list[int] = field(default_factory=list)  # undelivered: first and last
+    lost: list[int] = field(default_factory=list)  # the times of the undelivered ones
 
 
 class AnswerTruth:
@@ -72,7 +74,7 @@ class AnswerTruth:
             row.undelivered += not delivered and not forwarded
             row.forwarded += forwarded and not delivered
             if not delivered and not forwarded:
-                row.lost[:] = [min([at, *row.lost]), max([at, *row.lost])]
+                row.lost.append(at)
             row.size += size
             row.times[:] = [min([at, *row.times]), max([at, *row.times])]
 
@@ -314,6 +316,7 @@ class AnswerTruth:
         found: dict[tuple[str, str, str | None, str | None], list[tuple[int, ...]]] = defaultdict(
             list
         )
+        lost_at: dict[Any, list[int]] = defaultdict(list)
         for text, rows in publishers.items():
             taken = sum(row.taken for _, row in rows)
             owner = _owner(text)
@@ -337,10 +340,13 @@ class AnswerTruth:
                     found[key].append((row.accepted, row.accepted, 0, row.size, *row.times))
                 elif not row.taken and not row.forwarded:
                     found[key].append((0, row.accepted, lost, row.size, *row.times))
+                    lost_at[key] += row.lost
                 elif owner is None:
                     size = row.size * lost // row.accepted
                     if lost:
-                        found[key].append((0, lost, lost, size, *row.lost))
+                        times = min(row.lost), max(row.lost)
+                        found[key].append((0, lost, lost, size, *times))
+                        lost_at[key] += row.lost
                     if not row.taken:
                         key = (who, _fold_pattern(text), "other servers", None)
                         count = row.accepted - lost
@@ -353,6 +359,7 @@ class AnswerTruth:
                 "published": sum(published), "delivered": sum(delivered),
                 "undelivered": sum(undelivered), "bytes": sum(size),
                 "first": iso(min(first)), "last": iso(max(last)),
+                "rate": rate(lost_at[publisher, folded, hearer, group]),
                 "per_minute": _per_minute(sum(published), max(last) - min(first)),
             }  # fmt: skip
 

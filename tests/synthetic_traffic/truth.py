@@ -14,6 +14,8 @@ from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from rate_of_times import rate
+
 from .patterns import SubscribedPatterns
 from .trace_log import iso
 
@@ -53,7 +55,7 @@ class Counts:
     size: int = 0
     span: list[int] = field(default_factory=list)  # first and last publish
     accepted_span: list[int] = field(default_factory=list)
-    undelivered_span: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)  # the times of the undelivered ones
     offsets: list[int] = field(default_factory=list)  # of the accepted ones
     publishers: set[int] = field(default_factory=set)
     subscribers: set[tuple[int, str]] = field(default_factory=set)
@@ -73,8 +75,7 @@ class Truth:
         self.answers: Any = None  # an ``AnswerTruth``, which imports this module
         self._subjects: dict[str, Subject] = {}
         self._counts: dict[str, Counts] = {}
-        self._refused: Counter[tuple[str, str, str, Proof]] = Counter()
-        self._refused_spans: dict[tuple[str, str, str, Proof], list[int]] = defaultdict(list)
+        self._refused: dict[tuple[str, str, str, Proof], list[int]] = defaultdict(list)
         self._slow: dict[tuple[str, Proof], list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
         self._spoofed: dict[tuple[str, str, str, Proof], list[int]] = {}
@@ -162,7 +163,7 @@ class Truth:
             counts.forwarded += forwarded
             counts.undelivered += not forwarded
             if not forwarded:
-                _extend(counts.undelivered_span, written.time)
+                counts.lost.append(written.time)
         if subject.plane is not None and conn.host is not None:
             programs = self._planes[conn.host][subject.plane]
             row = programs.setdefault(conn.proof, [0, written.time, written.time])
@@ -188,8 +189,7 @@ class Truth:
         """Note a publish or subscription that the broker refused."""
         who = conn.user or conn.name
         assert who is not None
-        self._refused[who, subject, kind, conn.proof] += 1
-        _extend(self._refused_spans[who, subject, kind, conn.proof], at)
+        self._refused[who, subject, kind, conn.proof].append(at)
         if self.answers is not None and kind == "subscribe":
             self.answers.refuse_subscription(conn, subject, queue, at)
 
@@ -235,13 +235,11 @@ class Truth:
             "malformed": self._malformed(),
             "other_traffic": self._other(),
             "refused": (
-                {"who": who, "subject": subject, "count": count, "kind": kind}
-                | _span([self._refused_spans[who, subject, kind, proven]])
-                | dict(proven)
-                for (who, subject, kind, proven), count in self._refused.items()
+                {"who": who, "subject": subject, "kind": kind} | dict(proven) | _counted(times)
+                for (who, subject, kind, proven), times in self._refused.items()
             ),
             "slow_consumers": (
-                {"who": who, "count": len(times)} | _span([[min(times), max(times)]]) | dict(proven)
+                {"who": who} | dict(proven) | _counted(times)
                 for (who, proven), times in self._slow.items()
             ),
             "spoofed": (
@@ -305,11 +303,10 @@ class Truth:
                 nearest, differs_at = patterns.nearest(each.subject.tokens)
                 yield {
                     "subject": each.subject.text,
-                    "count": each.undelivered,
-                    **_span([each.undelivered_span]),
                     "nearest": nearest,
                     "differs_at": differs_at,
                     "subscription_inactive": nearest is not None and differs_at is None,
+                    **_counted(each.lost),
                 }
 
     def _malformed(self) -> Iterator[dict[str, Any]]:
@@ -423,6 +420,11 @@ def _span(spans: Iterable[list[int]]) -> dict[str, str | None]:
         "first": iso(min(span[0] for span in some)) if some else None,
         "last": iso(max(span[1] for span in some)) if some else None,
     }
+
+
+def _counted(times: list[int]) -> dict[str, Any]:
+    """Return how many times there are, the first and the last, and their rate."""
+    return {"count": len(times), **_span([[min(times), max(times)]]), "rate": rate(times)}
 
 
 def _order(row: dict[str, Any]) -> list[tuple[bool, Any]]:

@@ -60,7 +60,7 @@ mod _subtrie {
     #[pymodule_export]
     use super::trace_reader::{EventBatch, LogDivider, TraceReader};
     #[pymodule_export]
-    use super::traffic_sums::TrafficSums;
+    use super::traffic_sums::{TrafficSums, added_rates};
     #[pymodule_export]
     use super::trie::{Matches, SubjectTrie, Subscription, blank_subscription, nearest_batch};
     #[pymodule_export]

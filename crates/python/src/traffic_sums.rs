@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 
 use super::arrow::{array, arrow_error};
 use super::trace_reader::EventBatch;
-use subtrie_trace::{NumberedSums, TakenSums, TrafficSums as Core};
+use subtrie_trace::{NumberedSums, TakenSums, TrafficSums as Core, added_rates as added};
 
 /// Adds up messages and deliveries of clients by subject and connection.
 #[pyclass(module = "subtrie._subtrie")]
@@ -105,6 +105,18 @@ impl TrafficSums {
     fn __len__(&self) -> usize {
         self.0.len()
     }
+}
+
+/// Add up the rates of a batch by the number of their group.
+#[pyfunction]
+pub fn added_rates(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    groups: usize,
+) -> PyResult<EventBatch> {
+    let batch = array(batch)?;
+    let found = py.detach(|| added(batch, groups)).map_err(arrow_error)?;
+    Ok(EventBatch(found))
 }
 
 fn numbered(sums: NumberedSums) -> NumberedParts {

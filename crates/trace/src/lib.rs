@@ -42,5 +42,5 @@ pub use matching::Served;
 pub use operation::Refusal;
 pub use reader::Reader;
 pub use redact::{is_plain, redact};
-pub use sums::{ByAddress, Numbered as NumberedSums, Taken as TakenSums, TrafficSums};
+pub use sums::{ByAddress, Numbered as NumberedSums, Taken as TakenSums, TrafficSums, added_rates};
 pub use text::escape;

@@ -51,6 +51,8 @@ def _print_finding(console: Console, finding: Finding) -> None:
         more.append(f"such as {printable(finding.witness)}")
     if finding.first is not None:
         more.append(_period(finding.first, finding.last))
+    if finding.rate is not None and finding.rate.text:
+        more.append(finding.rate.text)
     if finding.instead:
         more += _wrapped(f"→ {printable(finding.instead)}", console)
     for line in more:

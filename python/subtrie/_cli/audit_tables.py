@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.table import Table
 
+from .._findings.rate import Rate
 from .audit_counts import print_counts, print_findings
 from .stream import printable
 
@@ -73,7 +74,7 @@ _WITHOUT_MICROBUS = (
     "unparseable",
 )
 # The columns that are printed only on request, so that rows are short.
-_WIDE = frozenset({"bytes", "bytes_in", "bytes_out", "first", "last", "instances", "file"})
+_WIDE = frozenset({"bytes", "bytes_in", "bytes_out", "first", "last", "instances", "file", "rate"})
 #: More columns than these have no blanks beside them.
 _CLOSE = 10
 #: Words for headings that are too long for a column.
@@ -247,6 +248,8 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S.%f}"
+    if isinstance(value, dict):  # a rate
+        return Rate("", value["width_s"], tuple(value["counts"])).text or "-"
     return printable(value) if isinstance(value, str) else str(value)
 
 

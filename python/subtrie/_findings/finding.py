@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
+from .rate import Rate
+
 #: The levels, the most severe first.
 LEVELS = ("error", "warning", "note")
 
@@ -48,6 +50,7 @@ class Finding:
         rows: how many rows of the table of an audit.
         first: when it was first seen, as ISO 8601 text in UTC; None if that is not known.
         last: when it was last seen.
+        rate: how the count went over time; None if not all of it is known.
         command: a command that shows the lines of the log that it is from.
         key: what identifies it among the findings of its rule; empty for its message.
     """
@@ -68,6 +71,7 @@ class Finding:
     rows: int | None = None
     first: str | None = None
     last: str | None = None
+    rate: Rate | None = None
     command: str = ""
     key: tuple[str, ...] = ()
 
@@ -99,7 +103,7 @@ class Finding:
         """Return the fields that say something, as values that JSON has."""
         values = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {
-            name: value
+            name: value._asdict() if isinstance(value, Rate) else value
             for name, value in values
             if name in _ALWAYS or (value is not None and value not in ("", ()))
         }

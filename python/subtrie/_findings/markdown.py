@@ -9,7 +9,7 @@ from .finding import Finding, counted
 
 _HEADINGS = ("place", "level", "rule", "finding", "example")
 #: The further columns of an audit, whose findings have no place in a file.
-_AUDIT = ("level", "rule", "finding", "count", "example", "first", "last")
+_AUDIT = ("level", "rule", "finding", "count", "example", "first", "last", "over time")
 
 
 def markdown(findings: Sequence[Finding]) -> str:
@@ -34,6 +34,7 @@ def of_audit(findings: Sequence[Finding]) -> Iterator[str]:
             _code(each.witness),
             when(each.first),
             when(each.last),
+            (each.rate.text if each.rate else "") or "-",
         )
         for each in findings
     )

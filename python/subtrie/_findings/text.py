@@ -11,15 +11,17 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 def text_line(finding: Finding) -> list[tuple[str, str]]:
     """Return the parts of a line, each with its style.
 
-    As ``FILE:LINE:COLUMN: LEVEL RULE: MESSAGE  example: WITNESS``.
+    As ``FILE:LINE:COLUMN: LEVEL RULE: MESSAGE  example: WITNESS  ▁▃█ each bar 4 s``.
     """
     place = file_first(printable(finding.place))
-    example = f"  example: {finding.witness}" if finding.witness else ""
+    more = f"  example: {finding.witness}" if finding.witness else ""
+    if finding.rate is not None and finding.rate.text:
+        more += f"  {finding.rate.text}"
     return [
         (f"{place}: " if place else "", ""),
         (finding.level, _COLOURS[finding.level]),
         (f" {finding.rule}: {printable(finding.message)}", ""),
-        (printable(example), "dim"),
+        (printable(more), "dim"),
     ]
 
 

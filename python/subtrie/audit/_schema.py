@@ -69,7 +69,10 @@ EVENTS: tuple[tuple[str, str], ...] = (
     ("_corrupt_record", "string"),
 )
 
+#: How often something happened over time: bars of a width in seconds, a power of two.
+RATE_TYPE = "struct<start:timestamp,width_s:bigint,counts:array<bigint>>"
 _SPAN = (("first", "timestamp"), ("last", "timestamp"))
+_RATED = (*_SPAN, ("rate", RATE_TYPE))
 #: Who is behind a connection, beside its identity, as in ``EVENTS``.
 _PROOF = (
     *(("account", "string"), ("user", "string"), ("client", "string")),
@@ -94,7 +97,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "undelivered": (
         *(("subject", "string"), ("count", "bigint")),
-        *_SPAN,
+        *_RATED,
         *(("nearest", "string"), ("differs_at", "int"), ("subscription_inactive", "boolean")),
         ("account", "string"),
     ),
@@ -110,10 +113,10 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "refused": (
         *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
-    "slow_consumers": (("who", "string"), ("count", "bigint"), *_SPAN, *_PROOF),
+    "slow_consumers": (("who", "string"), ("count", "bigint"), *_RATED, *_PROOF),
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
@@ -122,19 +125,19 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "claimed_users": (
         *(("who", "string"), ("claimed", "string"), ("count", "bigint")),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
     "jetstream_errors": (
         *(("who", "string"), ("request", "string"), ("stream", "string"), ("why", "string")),
         ("count", "bigint"),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
     "logins": (
         *(("who", "string"), ("address", "string"), ("outcome", "string"), ("why", "string")),
         ("count", "bigint"),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
     "links": (
@@ -231,7 +234,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("publisher", "string"), ("pattern", "string"), ("subscriber", "string")),
         *(("queue", "string"), ("published", "bigint"), ("delivered", "bigint")),
         *(("undelivered", "bigint"), ("bytes", "bigint")),
-        *_SPAN,
+        *_RATED,
         ("per_minute", "double"),
         *(("account", "string"), ("user", "string"), ("client", "string")),
         *(("subscriber_user", "string"), ("subscriber_client", "string")),
@@ -334,6 +337,13 @@ def arrow_type(kind: str) -> pa.DataType:
         "boolean": pa.bool_(),
         "binary": pa.binary(),
         "timestamp": pa.timestamp("us", "UTC"),
+        RATE_TYPE: pa.struct(
+            {
+                "start": pa.timestamp("us", "UTC"),
+                "width_s": pa.int64(),
+                "counts": pa.list_(pa.int64()),
+            }
+        ),
     }[kind]
 
 
@@ -383,5 +393,8 @@ def rows(table: str, values: pa.Table, keys: Sequence[str], more: Sequence[str] 
     columns = {"key": key}
     for name, kind in (*TABLE_COLUMNS[table], *((name, "string") for name in more)):
         if name in values.column_names:
-            columns[name] = values[name].cast(arrow_type(kind))
+            # Rates are lists until they are added up.
+            columns[name] = (
+                values[name] if kind == RATE_TYPE else values[name].cast(arrow_type(kind))
+            )
     return table, pa.table(columns)

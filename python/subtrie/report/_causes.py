@@ -13,7 +13,7 @@ from .._core.errors import SubtrieError
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from ..audit._tables.accounts import may_be_equal
-from ._rows import earliest, rows_of, time_text
+from ._rows import earliest, rates_together, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -92,6 +92,7 @@ def _cut_off(slow: Finding, lost: Sequence[Finding]) -> Finding:
         rows=(slow.rows or 0) + sum(each.rows or 0 for each in lost),
         first=min((each.first for each in (slow, *lost) if each.first), default=None),
         last=max((each.last for each in (slow, *lost) if each.last), default=None),
+        rate=rates_together((each.rate for each in lost), of=count),
     )
 
 
@@ -140,6 +141,9 @@ def _one(user: str, some: Sequence[Judged], kinds: Iterable[str]) -> Finding:
         rows=sum(each.rows or 0 for each in findings),
         first=min((each.first for each in findings if each.first), default=None),
         last=max((each.last for each in findings if each.last), default=None),
+        rate=rates_together(
+            (each.rate for each in findings if each.rule != "claimed_users"), of=count
+        ),
         key=(worst.user,) if some[0].account is None else (worst.user, some[0].account),
     )
 

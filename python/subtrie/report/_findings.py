@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
+from .._findings.rate import Rate
+from ..audit._partial.rates import both_rates, rate_of_row, table_rate
 from ..audit._results.row_lines import key_text
 from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
 from ..audit._tables.accounts import may_be_equal
 from ._causes import Judged, Program, Subscribers, by_identity, overlapped, with_slow_consumers
 from ._finding_rules import RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
-from ._rows import earliest, latest, rows_of, time_text
+from ._rows import earliest, latest, rate_of, rows_of, time_text
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -167,6 +169,7 @@ def _of_rule(
             witness=str(row[rule.witness]),
             first=time_text(group.first),
             last=time_text(group.last),
+            rate=group.rate,
             command=command(rule.table, keys),
             key=tuple(map(key_text, values)),
         )
@@ -213,6 +216,7 @@ class _Group:
         self.sums = {"accepted": 0, "received": 0, "redelivered": 0}
         self.first: Any = None
         self.last: Any = None
+        self._rate: tuple[int, ...] | None = None
         self._size = -1
 
     def add(self, row: Row, count: int) -> None:
@@ -224,6 +228,13 @@ class _Group:
             self._size, self.largest = count, row
         self.first = earliest(self.first, row.get("first"))
         self.last = latest(self.last, row.get("last"))
+        self._rate = both_rates(self._rate, rate_of_row(row))
+
+    @property
+    def rate(self) -> Rate | None:
+        """The count over time, if all of it has a time."""
+        value = table_rate(self._rate, of=self.count)
+        return None if value is None else rate_of(value)
 
 
 def _command(run: str, logs: Sequence[str], table: str, keys: list[Any]) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from .._findings.rate import Rate
+from ..audit._partial.rates import both_rates, table_rate
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -69,8 +72,26 @@ def largest_rows(result: Run, table: str, columns: tuple[str, ...]) -> tuple[int
 
 
 def json_value(value: Any) -> Any:
-    """Return a value of a row as JSON has it; times are ISO 8601 text in UTC."""
+    """Return a value of a row as JSON has it: ISO 8601 text of a time, text of a rate."""
+    if isinstance(value, dict):
+        return rate_of(value).text or None
     return time_text(value) if isinstance(value, datetime) else value
+
+
+def rate_of(value: Mapping[str, Any]) -> Rate:
+    """Return the rate in the column of a table."""
+    start = time_text(value["start"]) or ""
+    return Rate(start, value["width_s"], tuple(value["counts"]))
+
+
+def rates_together(rates: Iterable[Rate | None], *, of: int) -> Rate | None:
+    """Return the sum of rates; None if it has not all of a number."""
+    found = None
+    for each in filter(None, rates):
+        start = int(datetime.fromisoformat(each.start).timestamp())
+        found = both_rates(found, (each.width_s, start, *each.counts))
+    value = table_rate(found, of=of)
+    return None if value is None else rate_of(value)
 
 
 def time_text(value: datetime | None) -> str | None:

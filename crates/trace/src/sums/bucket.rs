@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::entries::{Delivered, DeliveryKey, Entries, Message, extend};
+use super::rates::Rate;
 use super::{COUNTS, DAY, SPANS};
 use subtrie_columns::{NULL, Texts};
 
@@ -41,6 +42,8 @@ pub struct Messages {
     changes: Vec<(i64, i64)>,
     /// The same of the other changes between messages of a row, ascending.
     further_changes: HashMap<u32, Vec<(i64, i64)>, RandomState>,
+    /// The times at which no client received a message, of the few rows that have such.
+    lost: HashMap<u32, Rate, RandomState>,
 }
 
 /// No change of subscriptions.
@@ -144,6 +147,9 @@ impl Bucket {
                 let time = message.time.filter(|_| counted);
                 self.messages.extend_span(which, row, time);
             }
+        }
+        if lost && let Some(time) = message.time {
+            self.messages.add_lost(row, &Rate::at(time));
         }
         if days && let Some(time) = message.time {
             self.messages.add_day(row, on_day(time, accepted, taken));
@@ -260,6 +266,27 @@ impl Messages {
     /// Whether a row has a day.
     pub fn has_days(&self) -> bool {
         !self.days.is_empty()
+    }
+
+    /// Add times at which no client received a message of a row.
+    pub fn add_lost(&mut self, row: usize, rate: &Rate) {
+        let Ok(row) = u32::try_from(row) else {
+            return; // batches without room for their rows are refused
+        };
+        match self.lost.get_mut(&row) {
+            Some(known) => known.add(rate),
+            None => _ = self.lost.insert(row, rate.clone()),
+        }
+    }
+
+    /// Return the times at which no client received a message of a row.
+    pub fn lost(&self, row: usize) -> Option<&Rate> {
+        self.lost.get(&u32::try_from(row).ok()?)
+    }
+
+    /// Whether a row has a time at which no client received a message.
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     /// Make a span of a row include a time.

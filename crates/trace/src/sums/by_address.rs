@@ -131,6 +131,9 @@ impl Messages {
                 self.extend_span(which, to, Some(span.1));
             }
         }
+        if let Some(rate) = others.lost(row) {
+            self.add_lost(to, rate);
+        }
     }
 }
 

@@ -221,6 +221,6 @@ fn collected<T, const N: usize>(results: [Result<T, ArrowError>; N]) -> Result<[
         .map_err(|_| ArrowError::InvalidArgumentError("columns".into()))
 }
 
-fn invalid(message: String) -> ArrowError {
+pub fn invalid(message: String) -> ArrowError {
     ArrowError::InvalidArgumentError(message)
 }

@@ -11,6 +11,7 @@ mod events;
 mod input;
 mod output;
 mod placed;
+mod rates;
 mod summed;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
 use self::placed::{Placed, by_bucket, placed};
+pub use self::rates::added_rates;
 use crate::jetstream::{consumer_of, lacks_responders};
 use subtrie::microbus::{Address, decode};
 use subtrie_columns::{Last, NULL, Texts};
@@ -86,6 +88,8 @@ pub const DAYS: &str = "days";
 /// The column with two numbers for each line at which subscriptions last changed before a message:
 /// its position, and the number of these messages.
 pub const CHANGES: &str = "changes";
+/// The column with the rate of the undelivered messages, as `Rate` writes it.
+pub const LOST: &str = "rate_undelivered";
 /// Sums of messages and of deliveries, until they are taken.
 pub struct TrafficSums {
     /// The length of a period in microseconds; without it all times are one period.

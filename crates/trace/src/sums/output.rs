@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Field};
 
 use super::addresses::Addresses;
 use super::bucket::{Bucket, Messages, NO_SPAN};
-use super::{CHANGES, COUNTS, DAYS, NULL, SPANS, TrafficSums};
+use super::{CHANGES, COUNTS, DAYS, LOST, NULL, SPANS, TrafficSums};
 use subtrie_columns::Text;
 
 /// The sums that were taken.
@@ -176,6 +176,12 @@ impl TrafficSums {
             }
         };
         columns.push(list_column(CHANGES, buckets, Messages::has_changes, change));
+        let rate = |messages: &Messages, row, to: &mut Int64Builder| {
+            if let Some(rate) = messages.lost(row) {
+                rate.write(to);
+            }
+        };
+        columns.push(list_column(LOST, buckets, Messages::has_lost, rate));
         table(columns, rows)
     }
 
@@ -327,7 +333,7 @@ fn known_column(name: &'static str, values: ArrayRef) -> NamedColumn {
     (values.null_count() < values.len()).then_some((name, values))
 }
 
-fn table(columns: Vec<NamedColumn>, rows: usize) -> Result<StructArray, ArrowError> {
+pub fn table(columns: Vec<NamedColumn>, rows: usize) -> Result<StructArray, ArrowError> {
     let (fields, arrays): (Vec<_>, Vec<_>) = columns
         .into_iter()
         .flatten()

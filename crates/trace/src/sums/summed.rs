@@ -6,7 +6,8 @@ use arrow_schema::ArrowError;
 use super::entries::{Delivered, DeliveryKey, Sender};
 use super::input::{numbers, texts};
 use super::placed::{by_bucket, placed};
-use super::{CHANGES, COUNTS, DAYS, SPANS, TrafficSums};
+use super::rates::Rate;
+use super::{CHANGES, COUNTS, DAYS, LOST, SPANS, TrafficSums};
 use subtrie_columns::Last;
 
 impl TrafficSums {
@@ -26,6 +27,7 @@ impl TrafficSums {
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let days = input.lists(DAYS)?;
         let changes = input.lists(CHANGES)?;
+        let rates = input.lists(LOST)?;
         let mut last: [Last; 7] = Default::default();
         let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
@@ -57,6 +59,9 @@ impl TrafficSums {
             }
             for &[changed, count] in changes.get(row).as_chunks().0 {
                 bucket.messages.add_change(at, (changed, count));
+            }
+            if let Some(rate) = Rate::of(rates.get(row))? {
+                bucket.messages.add_lost(at, &rate);
             }
         }
         Ok(())

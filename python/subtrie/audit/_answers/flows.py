@@ -33,17 +33,17 @@ def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     by_name = sorted(sums["stored"].items(), key=lambda each: [str(part) for part in each[0]])
     for key, (count,) in by_name:
         lost = (*key[:2], None, None, *key[4:])
-        published, delivered, undelivered, size, first, last = found.get(lost, (0,) * 6)
+        published, delivered, undelivered, size, first, last, _ = found.get(lost, (0,) * 7)
         taken = min(count, undelivered)
         if not taken:
             continue
         share = size * taken // published
         if taken < published:
             left = published - taken, delivered, undelivered - taken, size - share, first, last
-            found[lost] = left
+            found[lost] = *left, None  # which of them were answered is not known
         else:
             del found[lost]
-        stored = taken, taken, 0, share, first, last
+        stored = taken, taken, 0, share, first, last, None
         old = found.get(key)
         if old is not None:
             both = zip(KINDS["flow"], old, stored, strict=True)

@@ -6,7 +6,7 @@
 | ``value`` | pattern with its route, position of a wildcard in the path, account, whether the sender is proven | least and greatest value |
 | ``match`` | service whose rules apply, number of a rule (None: no rule matches), window, ``PROGRAM`` | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day and window of a refused subscription, ``PROGRAM`` | refused, last |
-| ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last |
+| ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last, rate of the undelivered |
 | ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, first, last |
 | ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
 | ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account, user and client of the requester | microseconds, as ``latency_step``, with their number (None: no answer), errors |
@@ -20,6 +20,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from .._partial.rates import both_rates
 
 #: Account, user and name of a client, and what its identity rests on.
 PROGRAM = ("account", "user", "client", "identity_source")
@@ -94,7 +96,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "value": (least_known, greatest_known),
     "match": (_add, _add, _add, _union, greatest_known),
     "refusal": (_add, greatest_known),
-    "flow": (_add, _add, _add, _add, least_known, greatest_known),
+    "flow": (_add, _add, _add, _add, least_known, greatest_known, both_rates),
     "consumer": (_add, _add, _add, least_known, greatest_known),
     "stored": (_add,),
     "latency": (_tally, _add),

@@ -13,6 +13,7 @@ from ..._core.errors import SubtrieError
 from ...acl import Permissions
 from ...acl._synthesis import CLAIMED, Observed, Program, Thresholds, propose, route_key
 from .._identity import PROVEN
+from .._partial.rates import table_rate
 from .._schema import TABLE_KEYS, TABLES
 from .consumers import Told, consumer_rows
 from .evidence import left_open, together
@@ -286,9 +287,10 @@ class Answers:
         names = TABLE_KEYS["flows"]
         sums = ("published", "delivered", "undelivered", "bytes")
         found = []
-        for key, (*counts, first, last) in answered(self.sums).items():
+        for key, (*counts, first, last, rate) in answered(self.sums).items():
             row = {**dict(zip(names, key, strict=True)), **dict(zip(sums, counts, strict=True)),
-                   "first": time_of(first), "last": time_of(last)}  # fmt: skip
+                   "first": time_of(first), "last": time_of(last),
+                   "rate": table_rate(rate, of=counts[2])}  # fmt: skip
             found.append({**row, "per_minute": per_minute(row)})
         return found
 
@@ -367,6 +369,8 @@ def sorted_rows(name: str, rows: Rows) -> Rows:
     columns = TABLES[name]
 
     def key(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
-        return [(row[each] is not None, row[each]) for each in columns]
+        values = (row[each] for each in columns)
+        plain = (tuple(v.values()) if isinstance(v, dict) else v for v in values)
+        return [(each is not None, each) for each in plain]
 
     return [{each: row[each] for each in columns} for row in sorted(rows, key=key)]

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._schema import arrow_schema, arrow_type
+from .rates import LOST, RATE, added_rates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 12
+VERSION = 13
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
@@ -41,6 +42,7 @@ DAY = 86_400_000_000
 _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 _REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "window", "reason")
 _SPAN = ("count", "first", "last")
+_RATED = (*_SPAN, RATE)
 _CONNECTION = ("server", "conn", "account", "identity", *_PROOF)
 _ERROR = ("subject", "sid", "queue")
 _STREAM = ("server", "account", "queue", "subject")
@@ -65,7 +67,7 @@ class Kind(NamedTuple):
 #: one bucket.
 KINDS: dict[str, Kind] = {
     # messages of clients, and lines to clients: native sums
-    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES)),
+    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES, LOST)),
     "delivery": Kind((*_DELIVERY, *_SPAN)),
     # one message that no client received
     "undelivered": Kind(("server", "account", "subject", "position")),
@@ -73,7 +75,7 @@ KINDS: dict[str, Kind] = {
     "hop": Kind(_HOP),
     "arrival": Kind(_HOP),
     # refused operations; ``reason`` is what was refused
-    "refused": Kind((*_REFUSED, *_SPAN), _REFUSED),
+    "refused": Kind((*_REFUSED, *_RATED), _REFUSED),
     # one accepted message with a reply subject, for the latency of requests
     "request": Kind(
         ("server", "conn", "account", "identity", *_PROGRAM, "subject", "reply", "time"),
@@ -85,11 +87,11 @@ KINDS: dict[str, Kind] = {
         bucketed_by="message_id",
     ),
     # connections that read too slowly
-    "slow": Kind((*_CONNECTION, *_SPAN), _CONNECTION, "identity"),
+    "slow": Kind((*_CONNECTION, *_RATED), _CONNECTION, "identity"),
     # other users that a client claims (subject) than the proven one
-    "claim": Kind((*_CONNECTION, "subject", *_SPAN), (*_CONNECTION, "subject"), "identity"),
+    "claim": Kind((*_CONNECTION, "subject", *_RATED), (*_CONNECTION, "subject"), "identity"),
     # errors that JetStream answered: its stream (subject), what was asked (sid), why (queue)
-    "error": Kind((*_CONNECTION, *_ERROR, *_SPAN), (*_CONNECTION, *_ERROR), "identity"),
+    "error": Kind((*_CONNECTION, *_ERROR, *_RATED), (*_CONNECTION, *_ERROR), "identity"),
     "unparseable": Kind(("server", "file", "position", "reason", "text"), bucketed_by="file"),
     # one line that begins or ends subscriptions; ``reason`` is its direction
     "subscription": Kind(
@@ -105,7 +107,7 @@ KINDS: dict[str, Kind] = {
     # is stream and consumer
     "consumer": Kind((*_STREAM, "reply"), (*_STREAM, "reply"), None),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
-    "login": Kind((*_LOGIN, *_SPAN), _LOGIN),
+    "login": Kind((*_LOGIN, *_RATED), _LOGIN),
     # one connection to another server (subject) that was made or closed (queue)
     "link": Kind(
         ("server", "conn", "account", "user", "subject", "sid", "queue", "position", "time"),
@@ -130,6 +132,8 @@ KINDS: dict[str, Kind] = {
 }
 #: The kinds that are summed natively.
 SUMMED = ("publish", "delivery")
+#: The number of a row among those that are grouped.
+_ROW = "~row"
 _NUMBERS = (*SUMS, "position", "last_position", "subscription", "size", "count", "day")
 
 
@@ -145,7 +149,7 @@ def kind_schema(kind: str) -> pa.Schema:
         return "bigint" if name in _NUMBERS else "string"
 
     schema = arrow_schema([(name, type_of(name)) for name in KINDS[kind].columns])
-    for name in (DAYS, CHANGES):
+    for name in (DAYS, CHANGES, LOST, RATE):
         if (place := schema.get_field_index(name)) >= 0:
             schema = schema.set(place, pa.field(name, pa.list_(pa.int64())))
     return schema
@@ -179,7 +183,7 @@ def complete(kind: str, table: pa.Table, subject: str = "subject") -> pa.Table:
 
 
 def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Sum the rows with equal keys: times by their least and greatest, numbers by their sum.
+    """Sum the rows with equal keys: times by their least and greatest, others by their sum.
 
     Cost: that of the columns that vary. Keys with one value, and numbers that are all 0 or null,
     are neither compared nor added.
@@ -190,12 +194,12 @@ def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
         return "min" if name.startswith("first") else "max" if name.startswith("last") else "sum"
 
     values = [name for name in rows.column_names if name not in keys]
-    constant = {name: value for name in rows.column_names if (value := _constant(rows[name]))}
-    constant = {name: value for name, value in constant.items()
-                if name in keys or not value.is_valid or value.as_py() == 0}  # fmt: skip
+    told = {name: _constant(rows[name]) for name in rows.column_names}
+    constant = {name: value for name, value in told.items() if value is not None
+                and (name in keys or not value.is_valid or value.as_py() == 0)}  # fmt: skip
     by = [name for name in keys if name not in constant] or list(keys[:1])
     added = [name for name in values if name not in constant]
-    found = rows.group_by(by).aggregate([(name, how(name)) for name in added])
+    found = aggregated(rows, by, [(name, how(name)) for name in added])
     found = found.select([*by, *(f"{n}_{how(n)}" for n in added)]).rename_columns([*by, *added])
     return pa.table(
         {
@@ -204,6 +208,27 @@ def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
             for name in (*keys, *values)
         }
     )  # fmt: skip
+
+
+def aggregated(rows: pa.Table, by: Sequence[str], how: Sequence[Any]) -> pa.Table:
+    """Return ``rows.group_by(by).aggregate(how)``; rates can have the function ``sum``, too."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rates = [name for name, _ in how if name in (LOST, RATE)]
+    if not rates:
+        return rows.group_by(by).aggregate(how)
+    others: list[Any] = [each for each in how if each[0] not in rates]
+    numbered = rows.append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+    found = numbered.group_by(by).aggregate([*others, (_ROW, "list")])
+    members = found[f"{_ROW}_list"].combine_chunks()
+    groups = np.empty(rows.num_rows, np.int64)
+    groups[members.flatten().to_numpy()] = pc.list_parent_indices(members).to_numpy()
+    for name in rates:
+        added = added_rates(rows[name].combine_chunks(), groups, found.num_rows)
+        found = found.append_column(f"{name}_sum", added)
+    return found.drop_columns([f"{_ROW}_list"])
 
 
 def _constant(column: pa.ChunkedArray) -> pa.Scalar | None:

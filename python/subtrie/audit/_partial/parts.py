@@ -22,6 +22,7 @@ from .._schema import EVENTS, arrow_schema, arrow_type
 from .event_counts import event_counts
 from .kinds import BUCKETS, DAY, KINDS, add_up, complete, kind_schema
 from .partial import Partial
+from .rates import RATE, rates_of
 from .selection import Chooser
 
 if TYPE_CHECKING:
@@ -383,6 +384,8 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
                 table[name] = _period(rows.column("time"), DAY, numbered=True)
             elif name == "count":
                 table[name] = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+            elif name == RATE:
+                table[name] = rates_of(rows.column("time"))
             elif bit == _REFUSED_REPLY and name == "reason":
                 table[name] = pa.repeat("publish", rows.num_rows)
             else:

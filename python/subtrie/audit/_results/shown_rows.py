@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._partial.rates import both_rates, rate_of_row, table_rate
 from .._tables.streams import folded
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ _OF_EACH_ID = frozenset({"refused"})
 #: The rows that are folded; the others are as they are.
 _MOST = 100_000
 #: The columns in which they differ, or that are added up.
-_VARYING = frozenset({"subject", "count", "first", "last"})
+_VARYING = frozenset({"subject", "count", "first", "last", "rate"})
 #: The columns of a program, and those of its identity, of which a table has one.
 _PROGRAMS = (
     (("user", "client"), ("identity", "publisher", "requester", "who", "service")),
@@ -66,6 +67,8 @@ def shown_rows(result: Run, table: str) -> Iterator[dict[str, Any]]:
         if found is not row:
             found["subject"] = key[0]
             found["count"] += row["count"]
+            rate = both_rates(rate_of_row(found), rate_of_row(row))
+            found["rate"] = table_rate(rate, of=found["count"])
             for name, least in (("first", min), ("last", max)):
                 times = [each[name] for each in (found, row) if each[name] is not None]
                 found[name] = least(times, default=None)

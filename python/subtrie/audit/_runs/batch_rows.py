@@ -30,6 +30,12 @@ def rows_of_batch(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 def _values(column: pa.Array) -> list[Any]:
     import pyarrow as pa
 
+    if pa.types.is_struct(column.type):
+        names = [field.name for field in column.type]
+        rows = zip(*(_values(column.field(name)) for name in names), strict=True)
+        valid = column.is_valid().to_pylist()
+        return [dict(zip(names, row, strict=True)) if known else None
+                for known, row in zip(valid, rows, strict=True)]  # fmt: skip
     if not (pa.types.is_timestamp(column.type) and column.type.unit == "us"):
         found: list[Any] = column.to_pylist()
         return found

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
 from .._partial.inboxes import FOLDED
-from .._partial.kinds import batches_of, stream_bytes
+from .._partial.kinds import aggregated, batches_of, stream_bytes
+from .._partial.rates import RATE, rate_column
 from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
 from .._tables.by_subject import CANDIDATES, HOT, OUTSIDE, hottest, outside_tables
 from .._tables.context import LINES, Context, Whole
@@ -146,13 +147,14 @@ def _added(name: str, rows: pa.Table) -> pa.Table:
     sums = _ADDED[name]
     columns = [column for column, _ in TABLE_COLUMNS[name]]
     spans = [(c, "min" if c == "first" else "max") for c in columns if c in ("first", "last")]
-    keys = [c for c in columns if c in rows.column_names and c not in (*sums, "first", "last")]
-    how: list[Any] = [*((c, "sum") for c in sums), *spans]
+    added = (*sums, "first", "last", RATE)
+    keys = [c for c in columns if c in rows.column_names and c not in added]
+    how: list[Any] = [*((c, "sum") for c in (*sums, RATE) if c in columns), *spans]
     if "instances" in columns:
         how.append(("server_conn", "count_distinct"))
     # The order of groups is not promised, so they are sorted again.
     how.append(("key", "min"))
-    found = rows.group_by(keys).aggregate(how).sort_by("key_min")
+    found = aggregated(rows, keys, how).sort_by("key_min")
     names = [f"{column}_{function}" for column, function in how]
     found = found.rename_columns(
         [_renamed(column) if column in names else column for column in found.column_names]
@@ -198,7 +200,9 @@ def _columns(name: str, rows: pa.Table) -> pa.Table:
 
     columns = []
     for column, kind in TABLE_COLUMNS[name]:
-        if column in rows.column_names:
+        if column == RATE:
+            columns.append(rate_column(rows[column].combine_chunks()))
+        elif column in rows.column_names:
             columns.append(rows[column].cast(arrow_type(kind)))
         else:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, arrow_type(kind))]))

@@ -16,6 +16,7 @@ from .._answers.rule_table import NO_RULE, NO_RULES
 from .._answers.sums import PROGRAM, Sums, greatest_known, least_known
 from .._identity import PROVEN
 from .._partial.kinds import DAY, DAYS
+from .._partial.rates import LOST, both_rates
 from .bucket import Bucket
 from .classified import Classified, columns_of
 from .exports import Exports
@@ -131,11 +132,11 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     leaf_nodes = LeafNodes(bucket, of.subjects)
     account_of = of.subjects.account.to_pylist()
     names = ("server", "at", "published", "undelivered", "bytes", "taken", "forwarded",
-             "first_accepted", "last_accepted", "first_undelivered",
-             "last_undelivered")  # fmt: skip
+             "first_accepted", "last_accepted", "first_undelivered", "last_undelivered",
+             LOST)  # fmt: skip
     about = (of.who.to_pylist(), of.user.to_pylist(), of.client.to_pylist())
     rows = zip(*columns_of(bucket.publishes, *names), *about, strict=True)
-    for server, at, *counts, first, last, first_lost, last_lost, who, user, client in rows:
+    for server, at, *counts, first, last, first_lost, last_lost, rate, who, user, client in rows:
         if counts[0] <= 0:
             continue
         text, account = of.subjects.texts[at].as_py(), account_of[at]
@@ -143,6 +144,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         publisher = Publisher(who, user or "", client or "")
         sent = published[server, at].setdefault(publisher, _Sent())
         sent.add(counts, (first, last), (first_lost, last_lost), others)
+        sent.rate_of_lost = both_rates(sent.rate_of_lost, rate)
         sent.deleted = bucket.receivers.deleted(server, account, stored[at])
     _without_stream(bucket, of, published)
     asked_for = set(bucket.table("request")["reply"].to_pylist())
@@ -150,7 +152,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         text = of.subjects.texts[place].as_py() or ""
         if (unknown := shares.pop(_UNKNOWN, 0)) and text not in asked_for:
             flow = _flow(Publisher(unknown_publisher(text)), to, account_of[place])
-            sums.add("flow", flow, (unknown, unknown, 0, 0, None, None))
+            sums.add("flow", flow, (unknown, unknown, 0, 0, None, None, None))
         for (server, at, publisher), share in shares.items():
             flow = _flow(publisher, to, account_of[at])
             sums.add("flow", flow, published[server, at][publisher].received(share))
@@ -265,6 +267,7 @@ class _Sent:
         self.published = self.lost = self.size = self.taken = self.forwarded = 0
         self.span: _Span = (None, None)
         self.span_of_lost: _Span = (None, None)
+        self.rate_of_lost: tuple[int, ...] | None = None
         self.others: tuple[Receiver, ...] = ()
         #: Where in the log the streams that stored them were deleted, and the messages after it.
         self.deleted: int | None = None
@@ -287,19 +290,20 @@ class _Sent:
         """The sums of a flow that received all of them, in the order of ``Sums``."""
         count = self.published - self.unstored
         size = self.size * count // self.published
-        return count, count, 0, size, *self.span
+        return count, count, 0, size, *self.span, None
 
     @property
     def after_deletion(self) -> tuple[Any, ...]:
         """The sums of the flow of what was published after its streams were deleted."""
         size = self.size - self.stored[3]
-        return self.unstored, 0, self.unstored, size, self.span[1], self.span_of_lost[1]
+        return self.unstored, 0, self.unstored, size, self.span[1], self.span_of_lost[1], None
 
     def received(self, delivered: int) -> tuple[Any, ...]:
         """Return the sums of a flow to a subscriber."""
         if self.others:
-            return self.published, delivered, 0, self.size, *self.span
-        return self.published - self.lost, delivered, 0, self.size - self._bytes_lost, *self.span
+            return self.published, delivered, 0, self.size, *self.span, None
+        size = self.size - self._bytes_lost
+        return self.published - self.lost, delivered, 0, size, *self.span, None
 
     @property
     def passed_on(self) -> int:
@@ -310,19 +314,19 @@ class _Sent:
     def elsewhere(self) -> tuple[Any, ...]:
         """The sums of the flow to other servers."""
         count = self.published - self.lost
-        return count, count, 0, self.size - self._bytes_lost, *self.span
+        return count, count, 0, self.size - self._bytes_lost, *self.span, None
 
     def sent_on(self, share: int) -> tuple[Any, ...]:
         """Return the sums of the flow to a leaf node, at most all messages."""
         count = min(share, self.published)
-        return count, count, 0, self.size * count // self.published, *self.span
+        return count, count, 0, self.size * count // self.published, *self.span, None
 
     @property
     def left(self) -> tuple[Any, ...]:
         """The sums of the flow to no subscriber."""
         if not (self.taken or self.passed_on):
-            return self.published, 0, self.lost, self.size, *self.span
-        return self.lost, 0, self.lost, self._bytes_lost, *self.span_of_lost
+            return self.published, 0, self.lost, self.size, *self.span, self.rate_of_lost
+        return self.lost, 0, self.lost, self._bytes_lost, *self.span_of_lost, self.rate_of_lost
 
     @property
     def _bytes_lost(self) -> int:
@@ -394,7 +398,7 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
             flow = _flow(Publisher(receiver.subscriber), to_consumer, account)
             came = (count, count if again else 0, 0, *span)
             sums.add("consumer", _consumer(bucket, receiver, (key[1], *key[3:]), account), came)
-        sums.add("flow", flow, (count, count, 0, 0, None, None))
+        sums.add("flow", flow, (count, count, 0, 0, None, None, None))
     return found, seen
 
 

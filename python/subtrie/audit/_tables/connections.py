@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._partial.kinds import add_up
+from .._partial.rates import RATE
 from .._schema import TABLE_COLUMNS, TABLE_KEYS, Rows, arrow_schema, rows
 from .bucket import Bucket
 
@@ -27,7 +28,7 @@ def logins(bucket: Bucket) -> Iterable[Rows]:
     found, keys = bucket.table("login"), TABLE_KEYS["logins"]
     if not found.num_rows:
         return ()
-    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    columns = {name: found[name] for name in ("count", "first", "last", RATE, *_PROOF)}
     outcomes = [_OUTCOMES[op] for op in found["op"].to_pylist()]
     named = {"who": found["identity"], "address": found["subject"], "why": found["queue"],
              "outcome": pa.array(outcomes, pa.string())}  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .._partial.kinds import add_up, filled, stream_bytes
+from .._partial.rates import LOST, RATE
 from .._schema import TABLE_KEYS, Rows, arrow_schema, rows
 from .answer_sums import answer_sums
 from .bucket import Bucket, Subjects, are_hosts
@@ -32,6 +33,7 @@ _COUNTED = ("published", "refused", "delivered", "undelivered", "forwarded", "by
 #: The names under which sums over all subjects stand among the rows, and the sums of answers.
 TOTALS, SUMS = "~totals", "~sums"
 _PROOF = ("account", "user", "client", "identity_source")
+_COUNTS = ("count", "first", "last", RATE)
 #: Small, as the task that merges the pieces holds one of each bucket.
 _PIECE = 2_048
 
@@ -184,8 +186,8 @@ def _undelivered(bucket: Bucket) -> Iterable[Rows]:
     lost = pc.greater(summed["undelivered"], 0).combine_chunks()
     mask = pc.and_(subjects.addressed.take(at), lost)
     where = at.filter(mask)
-    missed = summed.filter(mask).select(["undelivered", "first_undelivered", "last_undelivered"])
-    missed = missed.rename_columns(["count", "first", "last"])
+    names = ["undelivered", "first_undelivered", "last_undelivered", LOST]
+    missed = summed.filter(mask).select(names).rename_columns([*_COUNTS])
     missed = missed.add_column(0, "subject", subjects.texts.take(where))
     missed = missed.append_column("account", subjects.account.take(where))
     found = explained(missed, where, bucket.lost, subjects.index, subjects.rows, subjects.numbers)
@@ -254,7 +256,7 @@ def _refused(bucket: Bucket) -> Iterable[Rows]:
     import pyarrow.compute as pc
 
     found = bucket.table("refused")
-    columns = {name: found[name] for name in ("subject", "count", "first", "last", *_PROOF)}
+    columns = {name: found[name] for name in ("subject", *_COUNTS, *_PROOF)}
     who = pc.coalesce(found["identity"], found["conn"])
     table = pa.table({"who": who, "kind": found["reason"], **columns})
     keys = TABLE_KEYS["refused"]
@@ -268,7 +270,7 @@ def _slow_consumers(bucket: Bucket) -> Iterable[Rows]:
 
     found = bucket.table("slow")
     who = pc.coalesce(found["identity"], found["conn"])
-    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    columns = {name: found[name] for name in (*_COUNTS, *_PROOF)}
     table, keys = pa.table({"who": who, **columns}), TABLE_KEYS["slow_consumers"]
     return (rows("slow_consumers", add_up(table, keys), keys),)
 
@@ -278,7 +280,7 @@ def _claimed_users(bucket: Bucket) -> Iterable[Rows]:
     import pyarrow as pa
 
     found, keys = bucket.table("claim"), TABLE_KEYS["claimed_users"]
-    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    columns = {name: found[name] for name in (*_COUNTS, *_PROOF)}
     table = pa.table({"who": found["identity"], "claimed": found["subject"], **columns})
     return (rows("claimed_users", add_up(table, keys), keys),)
 
@@ -289,7 +291,7 @@ def _jetstream_errors(bucket: Bucket) -> Iterable[Rows]:
     import pyarrow.compute as pc
 
     found, keys = bucket.table("error"), TABLE_KEYS["jetstream_errors"]
-    columns = {name: found[name] for name in ("count", "first", "last", *_PROOF)}
+    columns = {name: found[name] for name in (*_COUNTS, *_PROOF)}
     named = {"who": pc.coalesce(found["identity"], found["conn"]), "request": found["sid"],
              "stream": found["subject"], "why": found["queue"]}  # fmt: skip
     return (rows("jetstream_errors", add_up(pa.table({**named, **columns}), keys), keys),)

@@ -32,12 +32,31 @@
     return h("dl", { class: "facts" }, found);
   }
 
+  // How a count went over time: a bar for each period, if there are several.
+  function rate(found) {
+    if (!found || found.counts.length < 2) return null;
+    const [width, height] = [4, 16];
+    const most = Math.max(...found.counts);
+    const [begin, long] = [Date.parse(found.start), page.duration(found.width_s)];
+    const svg = d3.create("svg").attr("viewBox", `0 0 ${width * found.counts.length} ${height + 1}`).attr("role", "img")
+      .attr("width", width * found.counts.length).attr("height", height + 1)
+      .attr("aria-label", `${found.counts.length} bars of ${long} each; the highest is ${page.count(most)}`);
+    svg.append("path").attr("d", `M0,${height + 0.5}h${width * found.counts.length}`);
+    const bar = svg.selectAll("g").data(found.counts).join("g");
+    bar.append("title").text((count, i) =>
+      `${page.count(count)} from ${page.time(new Date(begin + 1000 * found.width_s * i).toISOString())} on`);
+    bar.append("rect").attr("x", (_, i) => width * i).attr("width", width - 1)
+      .attr("y", (count) => height - Math.max(count ? 2 : 0, (height * count) / most))
+      .attr("height", (count) => Math.max(count ? 2 : 0, (height * count) / most));
+    return h("span", { class: "rate" }, svg.node(), h("span", {}, `each bar ${long}`));
+  }
+
   function finding(each) {
     const times = page.span(each.first, each.last);
     return h("li", {}, h("details", { class: `finding ${each.level}` },
       h("summary", {},
         h("span", { class: "level" }, each.level),
-        h("span", { class: "what" }, h("strong", {}, page.printable(each.message)), " ", page.subject(page.cut(each.witness, 120))),
+        h("span", { class: "what" }, h("strong", {}, page.printable(each.message)), " ", page.subject(page.cut(each.witness, 120)), rate(each.rate)),
         h("span", { class: "count" }, page.count(each.count))),
       h("div", { class: "more" },
         each.witness.length > 120 ? h("p", {}, page.subject(each.witness)) : null,

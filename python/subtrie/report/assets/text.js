@@ -68,6 +68,10 @@ const page = {};
     return from === to ? from : `${from} – ${to}`;
   };
 
+  page.duration = (seconds) =>
+    [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]].reduce(([words, left], [unit, size]) =>
+      [left >= size ? [...words, `${Math.floor(left / size)} ${unit}`] : words, left % size], [[], seconds])[0].join(" ");
+
   page.value = (value, kind) => {
     if (value === null || value === undefined) return "–";
     if (kind === "time") return page.time(value);
