@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from patience import until
 from subtrie import BusError
 from subtrie.connector import Connector, configurator
 from subtrie.connector._config import parse_config, value_of
@@ -255,3 +256,69 @@ async def test_a_value_without_a_source_names_its_variable_and_a_near_name(
     assert "the variable of threshold is STOCK_EXAMPLE_THRESHOLD" in told
     assert "config.yaml:2 has thresholds" in told
     assert sum("config.yaml:3 is not read" in r.getMessage() for r in caplog.records) == 1
+
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "values", "taken"),
+    [
+        ("2026-01-02T00:00:01Z", {"all": {"Limit": "9"}}, True),
+        ("2026-01-02T00:00:01", {"all": {"Limit": 9}}, True),
+        ("2026-01-02T01:00:01+01:00", {"shop.example": {"Limit": "9"}}, True),
+        ("2026-01-02T00:00:00Z", {"all": {"Limit": "9"}}, False),
+        ("2026-01-02T00:59:59+01:00", {"all": {"Limit": "9"}}, False),
+        ("2026-01-03T00:00:00Z", {}, True), ("yesterday", {}, None), (7, {}, None),
+        ("2026-01-03T00:00:00Z", [], None), ("2026-01-03T00:00:00Z", {"all": 7}, None),
+        ("2026-01-03T00:00:00Z", None, None),
+    ],
+)  # fmt: skip
+async def test_only_later_values_of_a_replica_are_taken(
+    make_memory, monkeypatch, timestamp, values, taken
+):
+    monkeypatch.setattr("subtrie.connector._system.now", NOW.timestamp)
+    other, shop = make_memory("configurator.core"), make_memory("shop.example")
+    core = configurator({"ALL": {"Limit": "1"}}, plane=other.plane, deployment="TESTING", nats="")
+    assert core.version == 254
+    async with core, shop, other:
+        body = {"timestamp": timestamp, "values": values}
+        url = "https://configurator.core:888/sync-repo"
+        answers = [each async for each in other.publish("POST", url, json=body)]
+        (status,) = {each.status for each in answers if each.id == core.id}
+        assert status == (400 if taken is None else 200)
+        if taken is None:
+            (error,) = [each.error for each in answers if each.id == core.id]
+            assert error.message == "expected a timestamp (RFC 3339) and values"
+        url = "https://configurator.core:888/values"
+        told = (await shop.request("POST", url, json={"names": ["Limit", "Other"]})).json()
+    left = {"Limit": "9"} if values else {}
+    assert told == {"values": left if taken else {"Limit": "1"}}
+
+
+@pytest.mark.parametrize("missing", ["timestamp", "values", None])
+async def test_a_replica_that_says_less_is_refused(make_memory, missing):
+    other = make_memory("configurator.core")
+    core = configurator(plane=other.plane, deployment="TESTING", nats="")
+    body = {"timestamp": "2026-01-03T00:00:00Z", "values": {}}
+    body.pop(missing, None)
+    async with core, other:
+        url = "https://configurator.core:888/sync-repo"
+        answers = [each async for each in other.publish("POST", url, json=body if missing else [])]
+        assert [each.status for each in answers if each.id == core.id] == [400]
+
+
+async def test_every_service_refreshes_when_the_configurator_says_so(make_memory):
+    shop, web = make_memory("shop.example"), make_memory("web.example")
+    values = {"Shop.Example": {"Limit": "5"}}
+    core = configurator(values, plane=shop.plane, deployment="TESTING", nats="")
+    limit, _ = declared(shop)
+    async with shop, web:
+        assert limit.get() == 1
+        async with core:
+            await until(lambda: limit.get() == 5)  # told at its start
+            for text in ("6", "7"):
+                values["Shop.Example"]["Limit"] = text
+                core._lifecycle.on_startup[0]()  # it reads the values anew
+                answer = await web.request("POST", "https://configurator.core:444/refresh")
+                assert (answer.json(), limit.get()) == ({}, int(text))

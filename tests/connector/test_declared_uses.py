@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from subtrie.connector import BusError, Client, Connector, Event
+from subtrie.connector._uses import MOST_LOGGED
 
 stock = Client("stock.shop")
 PLACED: Event[dict] = Event("orders.shop", "/on-placed")
@@ -103,3 +104,28 @@ async def test_stubs_that_are_declared_after_the_connector_count() -> None:
         assert await one(orders, 7) == {"id": 7}
     finally:
         await _stop(orders, other)
+
+
+async def test_undeclared_uses_are_logged_once_each_up_to_a_hundred(caplog) -> None:
+    orders, other = await _services("LOCAL", [item])
+    try:
+        with caplog.at_level(logging.WARNING, logger="subtrie.connector"):
+            for method, url in (
+                ("GET", "https://stock.shop/secret"), ("GET", "https://stock.shop/other"),
+                ("POST", "https://stock.shop/secret"), ("GET", "https://stock.shop:444/secret"),
+                ("GET", "https://all:888/ping"), ("GET", "https://stock.shop:888/ping"),
+                *(("GET", f"https://a{number}.shop/x") for number in range(110)),
+            ):  # fmt: skip
+                [_ async for _ in orders.publish(method, url, timeout=0.001)]
+        told = [each for each in caplog.records if "uses=" in each.getMessage()]
+        assert len(told) == MOST_LOGGED == 100
+        assert {each.service for each in told} == {"orders.shop"}
+        assert [each.getMessage().count("/other") for each in told[:2]] == [0, 0], "as /secret"
+    finally:
+        await _stop(orders, other)
+
+
+def test_a_wrong_element_is_shown_in_short() -> None:
+    with pytest.raises(TypeError) as refused:
+        Connector("orders.shop", plane="uses", nats="", uses=["x" * 200])
+    assert str(refused.value).endswith(f"; not '{'x' * 79}")

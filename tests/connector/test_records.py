@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import logging
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import subtrie.connector
 from patience import until
-from subtrie.connector import HTTPError
+from subtrie.connector import HTTPError, JSONFormatter
 from subtrie.connector._errors import RequestTimeout
 from subtrie.connector._records import MAX_BROKER_ERRORS, MAX_REFUSALS, RecordRate
 
@@ -156,3 +158,78 @@ def test_every_record_names_its_service_first():
                         nameless.append(f"{path.name}:{call.lineno}: {ast.unparse(call)}")
     assert found > 30
     assert nameless == []
+
+
+# --- the log of a service
+
+
+def _formatted(**fields):
+    record = logging.makeLogRecord({"name": "n", "levelname": "INFO", "msg": "m %s", "args": ("é",),
+                                    "created": 1_700_000_000.0, "msecs": 7.9} | fields)  # fmt: skip
+    return JSONFormatter().format(record)
+
+
+@pytest.mark.parametrize(
+    ("fields", "more"),
+    [({}, {}), ({"service": "s", "trace": "t"}, {"service": "s", "trace": "t"}),
+     ({"at": object}, {"at": repr(object)}), ({"level": "own", "logger": 7}, {}),
+     ({"stack_info": "Stack"}, {"stack_info": "Stack"}), ({"taskName": "x"}, None)],
+    ids=str,
+)  # fmt: skip
+def test_a_record_is_one_line_of_json(fields, more):
+    line = _formatted(**fields)
+    assert "\n" not in line
+    assert "é" in line
+    told = json.loads(line)
+    assert list(told)[:4] == ["time", "level", "logger", "message"]
+    if more is not None:
+        assert told == {
+            "time": "2023-11-14T22:13:20.007Z", "level": "INFO", "logger": "n", "message": "m é",
+        } | more  # fmt: skip
+
+
+def test_the_exception_of_a_record_is_a_text():
+    try:
+        raise KeyError("k")
+    except KeyError:
+        told = json.loads(_formatted(exc_info=sys.exc_info()))
+    assert told["exception"].startswith("Traceback")
+    assert told["exception"].endswith("KeyError: 'k'")
+
+
+def test_a_record_of_a_service_names_it_and_its_place(make_memory, caplog):
+    caplog.set_level(logging.INFO)
+    shop = make_memory("shop.example")
+    shop.log.info("%s left", 7, extra={"plane": "own", "more": 1})
+    shop.log.debug("not enabled")
+    (record,) = caplog.records
+    assert record.getMessage() == "shop.example: 7 left"
+    assert (record.name, record.levelname) == ("subtrie.service", "INFO")
+    assert (record.service, record.id, record.plane, record.more) == (
+        "shop.example", shop.id, "own", 1,
+    )  # fmt: skip
+    assert not hasattr(record, "trace")
+    assert record.funcName == "test_a_record_of_a_service_names_it_and_its_place"
+
+
+async def test_a_record_within_a_request_has_its_trace(make_memory, caplog):
+    caplog.set_level(logging.INFO)
+    shop, web = make_memory("shop.example"), make_memory("web.example")
+    shop.endpoint("GET", "/x")(lambda: shop.log.warning("seen"))
+    async with shop, web:
+        headers = {"Traceparent": f"00-{'a1' * 16}-{'b2' * 8}-01"}
+        await web.request("GET", "https://shop.example/x", headers=headers)
+    (record,) = [each for each in caplog.records if each.getMessage() == "shop.example: seen"]
+    assert (record.trace, record.plane) == ("a1" * 16, shop.plane)
+
+
+def test_messages_are_counted_by_their_text_before_the_values(make_memory):
+    shop = make_memory("shop.example")
+    for size in (100, 101, 300):
+        shop.log.error("x" * size)
+    shop.log.warning("%s left", 7)
+    shop.log.warning("%s left", 8)
+    shop.log.warning(KeyError("k"))
+    counted = {tuple(value for _, value in key): count
+               for key, count in shop._runtime.metrics.log_messages._values.items()}  # fmt: skip
+    assert counted == {("x" * 100, "ERROR"): 3, ("%s left", "WARNING"): 2, ("'k'", "WARNING"): 1}

@@ -19,6 +19,7 @@ from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Request
 from subtrie.connector._broker.acknowledging import AckTimes
 from subtrie.connector._codec import read_response, write_request
+from subtrie.testing import actor_token
 
 HOST = "shop.example"
 PACKAGE = Path(subtrie.__file__).parent
@@ -241,3 +242,33 @@ async def test_handlers_start_after_all_that_arrived_together_is_acknowledged(
         if step == "handled":
             acks = order[:place].count("202")
             assert acks > order[:place].count("handled"), "none runs before its acknowledgement"
+
+
+FORWARDED = [
+    "Accept-Language", "Traceparent", "Tracestate", "X-Forwarded-For", "X-Forwarded-Anything",
+    "Microbus-Baggage-Tenant", "Microbus-Actor",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given_again", [False, True])
+@pytest.mark.parametrize("read_first", [False, True])
+async def test_which_headers_a_nested_call_takes_along(make, read_first, given_again):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+    token = actor_token({"sub": "ann"})
+    given = dict.fromkeys(FORWARDED, "x") | {"Microbus-Actor": token, "X-Other": "x", "Accept": "x"}
+
+    @shop.endpoint("GET", "/outer")
+    async def outer(request: Request) -> dict[str, str]:
+        if read_first:
+            assert request.headers["X-Other"] == "x"
+        own = {"Accept-Language": "own"} if given_again else None
+        return (await shop.request("GET", "https://stock.example/inner", headers=own)).json()
+
+    @stock.endpoint("GET", "/inner")
+    async def inner(request: Request) -> dict[str, str]:
+        return {name: request.headers[name] for name in given if name in request.headers}
+
+    async with shop, stock, web:
+        told = (await web.request("GET", f"https://{HOST}/outer", headers=given)).json()
+    expected = {name: given[name] for name in FORWARDED}
+    assert told == expected | ({"Accept-Language": "own"} if given_again else {})

@@ -178,7 +178,7 @@ class Result:
             if self.annotation is bytes:
                 return response.body
             if self.annotation is str and not _is_json(response):
-                return response.body.decode()
+                return _text(response)
         return self._converted(converter, self._results(converter, response))
 
     def _results(self, converter: Converter, response: Response) -> Any:
@@ -262,6 +262,14 @@ class Result:
             return body
         properties.pop(STATUS, None)
         return found
+
+
+def _text(response: Response) -> str:
+    try:
+        return response.body.decode()
+    except UnicodeDecodeError:
+        told = "the response does not fit: 'response' is not text in UTF-8"
+        raise HTTPError(told, status=502) from None
 
 
 def _is_json(response: Response) -> bool:
