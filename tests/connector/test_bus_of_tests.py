@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import json
 
 import pytest
 
@@ -120,3 +123,39 @@ async def test_actor_tokens_expire_by_the_clock_of_the_test(bus, connector):
         await clock.advance(30)
         with pytest.raises(HTTPError, match="401: the actor token is refused: expired"):
             await web.request("GET", url, headers=headers)
+
+
+def test_the_plane_of_a_test_is_its_own(plane, request, connector, make_memory):
+    assert plane == hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
+    made = connector("a.example")
+    assert (made.plane, made.deployment, made._transport.broker) == (plane, "TESTING", "")
+    assert connector("a.example", deployment="LAB", plane="other").plane == "other"
+
+
+@pytest.mark.parametrize("claims", [{}, {"sub": "é?~"}, {"a": [1, {"b": None}]}, {"x": "y" * 100}])
+def test_a_token_of_a_test_is_an_unsigned_jwt(claims):
+    head, body, signature = actor_token(claims).split(".")
+    read = [base64.urlsafe_b64decode(each + "=" * (-len(each) % 4)) for each in (head, body)]
+    assert [json.loads(each) for each in read] == [{"alg": "none", "typ": "JWT"}, claims]
+    assert signature == ""
+    assert not {"=", "+", "/"} & set(head + body)
+    assert b" " not in read[1]
+
+
+async def test_a_clock_moves_by_what_is_asked_only(bus, connector):
+    made, seen = connector("a.example"), []
+    made.every(10)(lambda: seen.append(clock()))
+    async with bus(made, clock=5.5) as clock:
+        for seconds, now, runs in (
+            (9.5, 15, []),
+            (0.5, 15.5, [15.5]),
+            (30, 45.5, [25.5, 35.5, 45.5]),
+        ):
+            seen.clear()
+            await clock.advance(seconds)
+            assert (clock(), seen) == (now, runs)
+        for wrong in (-0.1, float("inf"), float("nan")):
+            with pytest.raises(ValueError, match="0 seconds or more"):
+                await clock.advance(wrong)
+    async with bus(made) as clock:
+        assert clock is None

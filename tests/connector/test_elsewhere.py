@@ -194,3 +194,104 @@ async def test_the_answers_to_an_event_are_typed_and_come_as_they_are_given(make
         assert sorted(each.status for each in responses) == [200, 200, 409]
         task = shop.background(shop.trigger(allow, {"email": "a@b"}))
         assert len(await task) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "taken"),
+    [({}, "", False), ({"source": ""}, "", False), ({"source": None}, "", True),
+     ({"source": "spy.example"}, "", True), ({"source": OTHER}, "", False), ({}, OTHER, False),
+     ({"source": None}, OTHER, True), ({"source": "spy.example"}, OTHER, False)],
+)  # fmt: skip
+async def test_whose_response_a_call_takes(make_memory, options, host, taken):
+    """A service may serve the routes of another host; a call takes that of its own."""
+    spy, web = make_memory("spy.example"), make_memory("web.example")
+    for served in (HOST, OTHER):
+        spy.endpoint("GET", f"//{served}/who")(lambda: {"by": "spy"})
+    asked = Client(HOST, **options)
+
+    @asked.call("GET", "/who")
+    async def who(n: int = 0) -> Told: ...
+
+    async with spy, web:
+        calls = [asked.at(host).who, who.at(host)] if host else [who, asked.who, who.within(5)]
+        for each in calls:
+            if taken:
+                assert (await each(web)).by == "spy"
+            else:
+                with pytest.raises(HTTPError, match=f"spy.example responded, not {host or ''}"):
+                    await each(web)
+
+
+def test_a_client_and_its_calls_are_shown():
+    asked = client()
+
+    @asked.call("ANY", ":444/a/{id}")
+    async def also(id: int) -> Told:
+        """Return also."""
+        raise NotImplementedError
+
+    assert repr(asked) == f"<Client {HOST}: also, who>"
+    assert repr(asked.at(OTHER)) == f"<Client {OTHER}: also, who>"
+    assert repr(Client(HOST)) == f"<Client {HOST}: no functions>"
+    assert repr(also) == f"<Call also: POST https://{HOST}:444/a/{{id}}>"
+    assert repr(also.at(OTHER)) == f"<Call also: POST https://{OTHER}:444/a/{{id}}>"
+    assert (also.__name__, also.__doc__) == ("also", "Return also.")
+    there = asked.at(OTHER)
+    own = there.call("GET", "/own")(also.__wrapped__)
+    assert {each.url for each in there.declared_calls()} == {
+        own.url, f"https://{OTHER}:443/who",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["a b", "a..b", ".a"])
+def test_where_a_call_cannot_go_is_refused_where_it_is_named(wrong):
+    for name_it in (client().at, client().who.at, lambda host: Client(host).call("GET", "/x")):
+        with pytest.raises(AddressError):
+            name_it(wrong)
+
+
+async def test_a_function_may_declare_a_timeout_of_its_own(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", "/budget")(_budget)
+    asked = Client(HOST)
+
+    @asked.call("GET", "/budget")
+    async def budget() -> list[float]: ...
+
+    @asked.call("GET", "/budget")
+    async def own(timeout: int = 3) -> list[float]: ...
+
+    async with shop, web:
+        assert await budget(web, timeout=7) == await budget.within(7)(web) == [7, 0]
+        assert await budget.within(3)(web, timeout=7) == [7, 0]
+        assert (await own(web, timeout=5))[1] == 5
+        assert await own.within(7)(web, 4) == [7, 4]
+        with pytest.raises(TypeError, match=r"unexpected|too many"):
+            await budget(web, 7)
+
+
+def _budget(request: Request, timeout: int = 0) -> list[float]:
+    return [round(request.budget), timeout]
+
+
+async def test_an_argument_that_contains_itself_is_refused_at_once(make_memory):
+    web, asked = make_memory("web.example"), Client(HOST)
+
+    @asked.call("GET", "/x")
+    async def send(items: list) -> None: ...
+
+    items: list = []
+    items.append(items)
+    async with web:
+        for call in (send, send.multicast):
+            with pytest.raises(HTTPError, match="an argument contains itself"):
+                await call(web, items)
+
+
+@pytest.mark.parametrize(("host", "path"), [("a b", "/x"), ("", "/x"), (HOST, "/{")])
+def test_an_event_has_a_host_and_a_path(host, path):
+    made = Event[dict](HOST, "/on-x")
+    assert repr(made) == f"Event({HOST!r}, '/on-x')"
+    assert (made.url, made.route) == (f"https://{HOST}:417/on-x", f"//{HOST}:417/on-x")
+    with pytest.raises(AddressError):
+        Event[dict](host, path)
