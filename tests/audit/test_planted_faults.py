@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,22 +11,32 @@ from faulty_systems import ABSENT, BARRED, DOWN, FULL, jetstream, leaf
 from test_trace_reference import compare
 
 from subtrie._findings.finding import Finding
-from subtrie.audit import Questions, audit
+from subtrie.audit import Questions, Run, audit
 from subtrie.audit._readers.jetstream_answers import rows_of_answer
 from subtrie.audit._results.row_lines import key_text, row_lines
+from subtrie.audit._results.verdict import failing
 from subtrie.audit._schema import TABLE_KEYS
 from subtrie.report._findings import all_findings
 
 
-def above_a_note(logs: list[Path]) -> Iterator[Finding]:
-    """Yield the findings that are warnings or errors, as they are printed."""
+def audited(logs: list[Path]) -> Iterator[Run]:
     with audit([str(each) for each in logs], questions=Questions()) as run:
-        yield from (each for each in all_findings(run) if each.level != "note")
+        yield run
+
+
+def above_a_note(run: Run) -> list[Finding]:
+    """Return the findings that are warnings or errors, as they are printed."""
+    return [each for each in all_findings(run) if each.level != "note"]
 
 
 @pytest.fixture(scope="module")
-def of_jetstream(tmp_path_factory: pytest.TempPathFactory) -> list[Finding]:
-    return list(above_a_note(jetstream(tmp_path_factory.mktemp("jetstream"))))
+def run_of_jetstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    yield from audited(jetstream(tmp_path_factory.mktemp("jetstream")))
+
+
+@pytest.fixture(scope="module")
+def of_jetstream(run_of_jetstream: Run) -> list[Finding]:
+    return above_a_note(run_of_jetstream)
 
 
 def test_three_faults_of_jetstream_are_three_findings(of_jetstream):
@@ -41,9 +52,37 @@ def test_three_faults_of_jetstream_are_three_findings(of_jetstream):
     ]
 
 
+def test_tables_of_jetstream_and_its_server_fail_a_check_by_what_is_wrong(run_of_jetstream):
+    """A normal start failed it, and so did a look-up of a bucket that is not there yet."""
+    assert [row["event"] for row in run_of_jetstream.rows("servers")] == ["start", "ready", "stop"]
+    errors = list(run_of_jetstream.rows("jetstream_errors"))
+    assert sum(row["count"] for row in errors if row["stream"] == "LIMITED") == FULL
+    asked = ("servers", "links", "jetstream_errors")
+    assert failing(run_of_jetstream, asked) == {"jetstream_errors": 1}
+    assert len(errors) > 1
+
+
 @pytest.fixture(scope="module")
-def of_leaf(tmp_path_factory: pytest.TempPathFactory) -> list[Finding]:
-    return list(above_a_note(leaf(tmp_path_factory.mktemp("leaf"))))
+def run_of_leaf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    yield from audited(leaf(tmp_path_factory.mktemp("leaf")))
+
+
+@pytest.fixture(scope="module")
+def of_leaf(run_of_leaf: Run) -> list[Finding]:
+    return above_a_note(run_of_leaf)
+
+
+def test_a_restart_and_a_slow_consumer_fail_a_check_of_servers(run_of_leaf):
+    events = Counter(row["event"] for row in run_of_leaf.rows("servers"))
+    assert events["start"] == 3  # of two servers
+    assert events["slow consumer"] > 0
+    assert failing(run_of_leaf, ("servers",)) == {"servers": 1 + events["slow consumer"]}
+
+
+def test_the_end_of_a_link_is_one_finding_of_both_ends(run_of_leaf):
+    """There were two notes, and both counted the end that the lost messages are about, too."""
+    [note] = [each for each in all_findings(run_of_leaf) if each.rule == "links"]
+    assert (note.level, note.count) == ("note", 1)
 
 
 def test_three_faults_of_a_leaf_node_and_accounts_are_three_findings(of_leaf):

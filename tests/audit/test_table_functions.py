@@ -15,7 +15,7 @@ from faulty_systems import jetstream, leaf
 import subtrie.audit
 import subtrie.spark
 from subtrie.audit._schema import TABLE_COLUMNS
-from subtrie.spark import ANSWERS, TABLES, audit
+from subtrie.spark import ANSWERS, TABLES, Questions, audit
 from synthetic_traffic import write_traffic
 
 #: The tables of rows that only logs have: those of connections and servers.
@@ -56,7 +56,7 @@ def test_a_table_function_returns_the_rows_of_the_audit(events, expected, name) 
         assert rows
 
 
-@pytest.mark.parametrize("name", OF_LOGS)
+@pytest.mark.parametrize("name", [*OF_LOGS, "consumers"])
 def test_a_table_function_returns_what_logs_tell_of_connections(logs, session, name) -> None:
     """They were tables of ``audit`` alone."""
     paths, here = logs
@@ -72,7 +72,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], dict[str
     folder = tmp_path_factory.mktemp("logs")
     paths = [*leaf(folder / "leaf"), *jetstream(folder / "jetstream")]
     with subtrie.audit.audit([str(path) for path in paths]) as run:
-        return paths, {name: sorted(map(shown, run.rows(name))) for name in OF_LOGS}
+        found = {name: sorted(map(shown, run.rows(name))) for name in OF_LOGS}
+    with subtrie.audit.audit([str(path) for path in paths], questions=Questions()) as run:
+        return paths, found | {"consumers": sorted(map(shown, run.rows("consumers")))}
 
 
 def test_every_table_has_a_function_and_only_the_call_graph_has_periods(events) -> None:

@@ -1,4 +1,7 @@
-"""The identity of a connection: what the broker proved of it, before what its client claims."""
+"""The identity of a connection: what the broker proved of it, before what its client claims.
+
+And its account.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,11 @@ def who_connected(
     if client is None and token is not None:
         return Who(None, "token")
     return Who(client, client and "claimed", None, client)
+
+
+def may_be_equal(one: str | None, other: str | None) -> bool:
+    """Return whether two accounts, of which None is one that is not told, can be the same."""
+    return one is None or other is None or one == other
 
 
 def as_read(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .._core import engine
 from .._core.errors import SubtrieError
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
-from ..audit._tables.accounts import may_be_equal
+from ..audit._identity import may_be_equal
 from ._rows import earliest, rates_together, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -154,6 +154,10 @@ def _narrow(findings: Iterable[Finding]) -> str:
     return " ".join(shortened(printable(word), 30) for word in words)
 
 
+#: Server, connection and end of a link.
+_Link = tuple[str, str, datetime]
+
+
 class Gone(NamedTuple):
     """A subscriber that was gone: who and when, in words; the program, if it was too slow."""
 
@@ -179,8 +183,11 @@ class Subscribers:
             self._rows.setdefault(row["pattern"], []).append(row)
         rows = rows_of(result, "slow_consumers")
         self._slow = {Program(row["account"], row["who"], row["client"]): row for row in rows}
-        rows = (row for row in rows_of(result, "links") if row["kind"] == "leaf")
-        self._leaf_nodes = {(row["server"], row["conn"], row["end"]): row for row in rows}
+        links = [row for row in rows_of(result, "links") if row["kind"] == "leaf" and row["end"]]
+        self._leaf_nodes = {_link(row): row for row in links}
+        #: Of the two ends of a connection to a leaf node, the one that its findings are about.
+        self._other_end = _pairs(links)
+        self._named: set[_Link] = set()
 
     def gone(
         self, subject: str, account: str | None, first: datetime | None, last: datetime | None
@@ -215,13 +222,39 @@ class Subscribers:
         at_once = slow["first"] - _AT_ONCE <= found.ended <= slow["last"] + _AT_ONCE
         return program if at_once else None
 
+    def is_told_elsewhere(self, row: dict[str, Any]) -> bool:
+        """Return whether the end of a link is that of another row, or was named as a cause."""
+        link = _link(row)
+        return link in self._other_end or link in self._named
+
     def _leaf_node(self, found: _Subscriber) -> str | None:
         """Return the name of the leaf node whose connection ended with the subscription."""
         for (server, conn, end), link in self._leaf_nodes.items():
             ours = (server, conn) == (found.row["server"], found.row["conn"])
-            if ours and end and found.ended and abs(end - found.ended) <= _AT_ONCE:
+            if ours and found.ended and abs(end - found.ended) <= _AT_ONCE:
+                self._named |= {_link(link), self._other_end.get(_link(link), _link(link))}
                 return str(link["remote"] or found.row["identity"] or conn)
         return None
+
+
+def _link(row: dict[str, Any]) -> _Link:
+    return row["server"], row["conn"], row["end"]
+
+
+def _pairs(links: Sequence[dict[str, Any]]) -> dict[_Link, _Link]:
+    """Return the links to leaf nodes whose end another server told first, each with that link."""
+    found: dict[_Link, _Link] = {}
+    rows = sorted(links, key=lambda row: row["end"])
+    for place, row in enumerate(rows):
+        until = row["end"] + _AT_ONCE
+        for other in rows[place + 1 :]:
+            if other["end"] > until:
+                break
+            free = not {_link(row), _link(other)} & {*found, *found.values()}
+            if free and other["server"] != row["server"]:
+                found[_link(other)] = _link(row)
+                break
+    return found
 
 
 def overlapped(subjects: set[str], patterns: Iterable[str]) -> set[str]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .._core.printable import printable, shortened
 from .._findings.finding import LEVELS, Finding
 from .._findings.rate import Rate
+from ..audit._identity import may_be_equal
 from ..audit._partial.rates import both_rates, rate_of_row, table_rate
 from ..audit._results.row_lines import key_text
 from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
-from ..audit._tables.accounts import may_be_equal
 from ._causes import Judged, Program, Subscribers, by_identity, overlapped, with_slow_consumers
 from ._finding_rules import RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
 from ._rows import earliest, latest, rate_of, rows_of, time_text
@@ -50,9 +50,10 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
     shown = logs or ("LOG",)
     rules = _without_flows() if has_calls else _with_nearest(result)
-    rules = [*(_without_spoofed(each, result) for each in rules), _unacknowledged(result)]
-    rules.append(_unheard(result))
     subscribers = Subscribers(result)
+    last = _links(subscribers)  # what its messages tell of a leaf node is not told again
+    rules = [_without_spoofed(each, result) for each in rules if each.table != last.table]
+    rules += [_unacknowledged(result), _unheard(result), last]
     judged = (
         each
         for rule in rules
@@ -82,6 +83,17 @@ def _with_nearest(result: Run) -> list[FindingRule]:
         return f"{told}; the nearest pattern is {nearest}" if equal else told
 
     return [replace(rule, title=title) if rule.table == "flows" else rule for rule in RULES]
+
+
+def _links(subscribers: Subscribers) -> FindingRule:
+    """Return the rule about links that ended; each is one finding, also in the logs of both ends.
+
+    A leaf node that messages missed is part of the finding about them.
+    """
+    [rule] = [each for each in RULES if each.table == "links"]
+    return replace(
+        rule, wanted=lambda row: rule.wanted(row) and not subscribers.is_told_elsewhere(row)
+    )
 
 
 def _unacknowledged(result: Run) -> FindingRule:

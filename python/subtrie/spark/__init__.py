@@ -21,6 +21,7 @@ from ..audit._runs.run_folder import OutputFolderError
 from ..audit._schema import ANSWERS, EVENTS, TABLES
 from ._answer_functions import (
     at,
+    consumers,
     flows,
     gap,
     history,
@@ -96,6 +97,7 @@ __all__ = [
     "claimed_users",
     "cluster_session",
     "connect_session",
+    "consumers",
     "coverage",
     "cross_plane",
     "decode",

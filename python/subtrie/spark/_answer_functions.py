@@ -165,6 +165,23 @@ def flows(events: DataFrame) -> DataFrame:
     return _frame(events.sparkSession, "flows", _answers(events, Questions()).flows())
 
 
+def consumers(events: DataFrame) -> DataFrame:
+    """Return the programs that receive from consumers of streams, and consumers without any.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+
+    Returns:
+        ``stream, consumer, who``, ``ack_policy``, ``deliver_subject``, ``delivered``,
+        ``redelivered``, ``acknowledged``, ``first``, ``last``, and ``account``, ``user`` and
+        ``client`` of the program.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _frame(events.sparkSession, "consumers", _answers(events, Questions()).consumers())
+
+
 def latency(events: DataFrame) -> DataFrame:
     """Return the latency of requests: to the first message on the reply subject.
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from .._identity import may_be_equal
 from .._schema import TABLES
 from .sums import Sums, time_of
 
@@ -30,11 +31,7 @@ def consumer_rows(sums: Sums, told: Told) -> list[dict[str, Any]]:
         by_name[row["stream"], row["consumer"]].append(row)
         found.append(row)
     for (account, stream, name), (policy, deliver) in told.items():
-        ours = [
-            row
-            for row in by_name[stream, name]
-            if None in (account, row["account"]) or account == row["account"]
-        ]
+        ours = [row for row in by_name[stream, name] if may_be_equal(account, row["account"])]
         if not ours and name != "*":
             row = dict.fromkeys(TABLES["consumers"]) | dict.fromkeys(_COUNTS, 0)
             row |= {"stream": stream, "consumer": name, "ack_policy": policy, "account": account}

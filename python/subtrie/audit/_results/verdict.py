@@ -74,26 +74,39 @@ def _errors(result: Run) -> int:
 
 def _about_servers(result: Run) -> Iterator[tuple[int, str]]:
     """Yield how often servers started again, and so on; and the links that ended before a stop."""
-    started: set[str] = set()
     counts = {"start": 0, "reload": 0, "lame duck": 0}
-    stops: dict[str, list[Any]] = {}
-    for row in _rows(result, "servers"):
-        server, event = row["server"], row["event"]
-        if event == "stop" and row["time"] is not None:
-            stops.setdefault(server, []).append(row["time"])
-        if event in counts and (event != "start" or server in started):
+    for event in _unplanned(result):
+        if event in counts:
             counts[event] += 1
-        if event == "start":
-            started.add(server)
     for event, word in (("start", "restart"), ("reload", "reload"), ("lame duck", "lame duck")):
         count = counts[event]
         yield count, word if count == 1 else f"{word}s"
+    ended = _ended_links(result)
+    yield ended, "link ended" if ended == 1 else "links ended"
+
+
+def _unplanned(result: Run) -> Iterator[str]:
+    """Yield the events of servers but the first start of each."""
+    started: set[str] = set()
+    for row in _rows(result, "servers"):
+        if row["event"] != "start" or row["server"] in started:
+            yield row["event"]
+        else:
+            started.add(row["server"])
+
+
+def _ended_links(result: Run) -> int:
+    """Return the number of links that ended, but those of a server that stopped."""
+    stops: dict[str, list[Any]] = {}
+    for row in _rows(result, "servers"):
+        if row["event"] == "stop" and row["time"] is not None:
+            stops.setdefault(row["server"], []).append(row["time"])
     ended = 0
     for row in _rows(result, "links"):
         start, end = row["start"], row["end"]
         stopped = (time for time in stops.get(row["server"], ()) if start is None or time > start)
         ended += end is not None and all(time > end for time in stopped)
-    yield ended, "link ended" if ended == 1 else "links ended"
+    return ended
 
 
 def not_read(result: Run, tables: Iterable[str] = ("undelivered",)) -> str | None:
@@ -126,7 +139,7 @@ def _counts_undelivered(result: Run) -> bool:
 #: What is wrong in the rows of tables that have other rows, too.
 _WRONG: dict[str, Callable[[dict[str, Any]], bool]] = {
     "logins": lambda row: row["outcome"] == "refused",
-    "links": lambda row: row["end"] is not None,
+    "jetstream_errors": lambda row: not is_usual_error(row["why"]),
     "gap": lambda row: row["finding"] != "ok",
     "flows": lambda row: row["undelivered"] > 0,
     "latency": lambda row: row["unanswered"] > 0 or bool(row["errors"]),
@@ -134,11 +147,19 @@ _WRONG: dict[str, Callable[[dict[str, Any]], bool]] = {
 }
 
 
+#: The events of servers that are wrong; an operator reloads and stops one on purpose.
+_TROUBLE = ("start", "lame duck", "slow consumer")
+
+
 def _wrong(result: Run, table: str) -> int:
     """Return how many rows of a table say that something is wrong."""
     if table == "consumers":
         silent = silent_consumers(_rows(result, table))
         return sum(row["redelivered"] > 0 for row in silent)
+    if table == "servers":
+        return sum(event in _TROUBLE for event in _unplanned(result))
+    if table == "links":
+        return _ended_links(result)
     if table in _WRONG:
         return sum(map(_WRONG[table], _rows(result, table)))
     return result.count(table)
@@ -148,9 +169,10 @@ def failing(result: Run, tables: Iterable[str]) -> dict[str, int]:
     """Return those of the tables in which something is wrong, each with the number of such rows.
 
     A row of most tables is wrong in itself. Of others only some are: refused logins, links that
-    ended, findings of ``gap``, flows with undelivered messages, requests without an answer or with
-    errors, rules that nothing used and uses that no rule allows, and consumers of which nothing is
-    acknowledged.
+    ended while their servers ran, servers that started again, were lame ducks or had a slow
+    consumer, errors of JetStream but those that programs provoke, findings of ``gap``, flows with
+    undelivered messages, requests without an answer or with errors, rules that nothing used and
+    uses that no rule allows, and consumers of which nothing is acknowledged.
 
     ``undelivered`` has a row for a subject of Microbus. Without Microbus traffic, the messages that
     the verdict counts as undelivered stand for its rows.

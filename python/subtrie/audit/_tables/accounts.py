@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def may_be_equal(one: str | None, other: str | None) -> bool:
-    """Return whether two accounts can be the same."""
-    return one is None or other is None or one == other
-
-
 def only_account(accounts: pa.ChunkedArray) -> str | None:
     """Return the account that subscriptions name, if it is one."""
     import pyarrow.compute as pc

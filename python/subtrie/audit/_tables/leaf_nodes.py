@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .accounts import may_be_equal
+from .._identity import may_be_equal
 from .bucket import Bucket, Subjects
 
 #: Pattern, name, queue, user and client of a leaf node.

@@ -15,9 +15,9 @@ from collections import Counter, deque
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._identity import may_be_equal
 from .._partial.kinds import SUMS, kind_schema
 from .._partial.rates import LOST
-from .accounts import may_be_equal
 
 if TYPE_CHECKING:
     import pyarrow as pa

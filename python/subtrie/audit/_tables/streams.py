@@ -18,7 +18,7 @@ from ..._nats.jetstream_subjects import (
     made_up_name,
 )
 from .._answers.folding import fold
-from .accounts import may_be_equal
+from .._identity import may_be_equal
 from .pattern_index import PatternIndex
 
 if TYPE_CHECKING:
