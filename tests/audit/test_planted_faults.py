@@ -52,6 +52,15 @@ def test_three_faults_of_jetstream_are_three_findings(of_jetstream):
     ]
 
 
+def test_what_a_full_stream_refused_is_not_delivered_to_it(run_of_jetstream):
+    """It counted as received by the stream."""
+    names = ("published", "delivered", "undelivered")
+    flows = {row["pattern"]: [row[name] for name in names]
+             for row in run_of_jetstream.rows("flows")
+             if row["subscriber"] == "stream LIMITED" and row["publisher"] == "web"}  # fmt: skip
+    assert [sum(each) for each in zip(*flows.values(), strict=True)] == [8 + FULL, 8, FULL]
+
+
 def test_tables_of_jetstream_and_its_server_fail_a_check_by_what_is_wrong(run_of_jetstream):
     """A normal start failed it, and so did a look-up of a bucket that is not there yet."""
     assert [row["event"] for row in run_of_jetstream.rows("servers")] == ["start", "ready", "stop"]

@@ -26,6 +26,8 @@ def per_minute(row: dict[str, Any]) -> float | None:
 def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """Return the sums of flows; messages that were answered are not those of no subscriber.
 
+    Those that a stream refused are not delivered to it.
+
     An answer without a publisher in the log is that of a stream which stored the message, or of a
     service of another account or server.
     """
@@ -49,7 +51,24 @@ def answered(sums: Sums) -> dict[tuple[Any, ...], tuple[Any, ...]]:
             both = zip(KINDS["flow"], old, stored, strict=True)
             stored = tuple(how(one, other) for how, one, other in both)
         found[key] = stored
+    _take_unstored(found, sums)
     return found
+
+
+def _take_unstored(found: dict[tuple[Any, ...], tuple[Any, ...]], sums: Sums) -> None:
+    """Count what a stream refused as undelivered in the flows of its publisher to this stream.
+
+    Its answer does not tell the subject: it is divided in the ratio of their messages.
+    """
+    flows: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for key in found:
+        flows.setdefault((key[0], *key[2:7]), []).append(key)
+    for key, (refused,) in sums["unstored"].items():
+        own = sorted(flows.get((key[0], *key[2:7]), ()), key=lambda each: str(each[1]))
+        weights = [found[each][1] for each in own]
+        for each, share in zip(own, divided(min(refused, sum(weights)), weights), strict=True):
+            published, delivered, undelivered, *rest = found[each]
+            found[each] = published, delivered - share, undelivered + share, *rest
 
 
 def divided(count: int, weights: list[int]) -> list[int]:

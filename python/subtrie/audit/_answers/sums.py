@@ -9,6 +9,7 @@
 | ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last, rate of the undelivered |
 | ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, first, last |
 | ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
+| ``unstored`` | of a flow to a stream, without pattern: messages that the stream refused | messages |
 | ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account, user and client of the requester | microseconds, as ``latency_step``, with their number (None: no answer), errors |
 
 Times are microseconds since 1970.
@@ -99,6 +100,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "flow": (_add, _add, _add, _add, least_known, greatest_known, both_rates),
     "consumer": (_add, _add, _add, least_known, greatest_known),
     "stored": (_add,),
+    "unstored": (_add,),
     "latency": (_tally, _add),
 }
 
@@ -110,7 +112,7 @@ MANY = "*"
 #: Where keys have the name of a program: the kinds, the columns of its identity, account and user,
 #: and that of the name.
 _PROGRAMS: tuple[tuple[tuple[str, ...], int, int, int, int], ...] = (
-    (("flow", "stored"), 0, 4, 5, 6),
+    (("flow", "stored", "unstored"), 0, 4, 5, 6),
     (("flow", "stored"), 2, 4, 7, 8),
     (("latency",), 1, 4, 5, 6),
     (("consumer",), 3, 4, 5, 6),

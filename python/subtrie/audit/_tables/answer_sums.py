@@ -52,6 +52,7 @@ def answer_sums(bucket: Bucket) -> Sums:
     """Return the sums of a bucket."""
     sums = Sums()
     _refusal_sums(sums, bucket.told("refused"))
+    _unstored_sums(sums, bucket.told("error"))
     if bucket.subjects is not None:
         classified = Classified(bucket)
         _publish_sums(sums, bucket, classified)
@@ -408,3 +409,15 @@ def _refusal_sums(sums: Sums, refused: pa.Table) -> None:
     for reason, *key, count, last in zip(*columns_of(refused, *names), strict=True):
         if reason == "subscribe":
             sums.add("refusal", tuple(key), (count, last))
+
+
+def _unstored_sums(sums: Sums, errors: pa.Table) -> None:
+    """Add the messages that a stream did not store."""
+    names = ("sid", "subject", "identity", "conn", "account", "user", "client", "count")
+    for asked, stream, identity, conn, *program, count in zip(
+        *columns_of(errors, *names), strict=True
+    ):
+        if asked == "publish" and stream:
+            receiver = of_stream(stream).subscriber
+            key = (identity or conn, None, receiver, None, *program, None, None)
+            sums.add("unstored", key, (count,))
