@@ -155,6 +155,27 @@ def test_a_part_of_the_log_is_held_out(settings, tmp_path):
     assert "the proposal refuses publish orders.late, seen once" in said
 
 
+@pytest.mark.parametrize(("after", "proposed"), [("06.900000", True), ("05.900000", False)])
+def test_a_delivery_just_after_the_cut_is_evidence_of_the_message_before_it(
+    settings, tmp_path, after, proposed
+):
+    """It was none: the message before the cut had no receiver. A later one is not its delivery."""
+    said = (
+        ("00.000000", 1, "back", "<<- [SUB orders.*  1]"),
+        (after, 2, "web", "<<- [PUB orders.x 0]"),
+        ("07.100000", 1, "back", "->> [MSG orders.x 1 0]"),
+        ("10.000000", 2, "web", "<<- [SUB news.a  1]"),
+    )  # fmt: skip
+    log = tmp_path / "trace.log"
+    log.write_text("".join(
+        f"[7] 2026/11/21 08:00:{second} [TRC] 127.0.0.1:1 - cid:{cid} - "
+        f'"v1:py" - "$G/user:{user}" - {text}\n'
+        for second, cid, user, text in said
+    ))  # fmt: skip
+    found = usage(settings, "--log", log, "--user", "web", "--hold-out", "0.3", status=0)
+    assert ("+ publish orders.*" in found) is proposed
+
+
 def test_bad_input_is_one_sentence(settings, first, tmp_path):
     assert "give --log LOG, or --traffic RUN" in usage(settings, status=2)
     assert "go with --log" in usage(settings, "--traffic", "x", "--hold-out", "0.3", status=2)

@@ -46,7 +46,8 @@ class ReadOnce:
             OSError: A log cannot be read, or the disk is full.
             ValueError: As ``audit``.
         """
-        chooser = None if selection is None else Chooser(selection)
+        # What the last messages of a period became is evidence about them.
+        chooser = None if selection is None else Chooser(selection, late=True)
         reading = Reading(answers=True, chooser=chooser)
         options: dict[str, Any] = {"planes": [], "window": None, "redact": []}
         return run_of(lambda held: self._read(reading, held), reading, questions, options)

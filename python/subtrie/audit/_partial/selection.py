@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ...microbus import check_identity_host, flatten_host
@@ -16,6 +16,10 @@ _MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VI
 _ZONES = ("safe", "danger", "reply")
 #: The columns of events that a selection needs.
 SELECTED_BY = ("op", "time", "subject", "identity", "direction")
+
+
+#: The longest time between a message and its delivery.
+_WINDOW = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,13 @@ class Chooser:
     Attributes:
         selection: What is audited.
         subjects: The subjects of its messages; None for all.
+        late: Whether deliveries are chosen for one more window after the end of the period: those
+            of its last messages.
     """
 
     selection: Selection
     subjects: pa.Array | None = None
+    late: bool = False
 
     def chosen(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the messages that are audited, and all other events."""
@@ -77,7 +84,12 @@ class Chooser:
         if since is not None:
             inside = pc.and_(inside, pc.greater_equal(batch["time"], since))
         if until is not None:
-            inside = pc.and_(inside, pc.less(batch["time"], until))
+            before = pc.less(batch["time"], until)
+            if self.late:
+                sent = pc.equal(batch["direction"], "out")
+                in_time = pc.less(batch["time"], until + _WINDOW)
+                before = pc.or_kleene(before, pc.and_kleene(sent, in_time))
+            inside = pc.and_(inside, before)
         return pc.fill_null(inside, False)
 
     def named(self, batches: Iterable[pa.RecordBatch]) -> dict[str, int]:
@@ -131,7 +143,7 @@ class Chooser:
                 found[subject] = found.get(subject, 0) | bits
         wanted = sum(bit for bit, _, _ in self._hosts())
         chosen = [subject for subject, bits in found.items() if bits == wanted]
-        return Chooser(self.selection, pa.array(chosen, pa.string()))
+        return replace(self, subjects=pa.array(chosen, pa.string()))
 
 
 def _names(subject: str, token: str, place: int) -> bool:
