@@ -261,6 +261,15 @@ def test_many_users(tmp_path):
         (["x  # subtrie: ignore[inbox]", "x"], False),
         (["# subtrie: ignore[inbox]", "", "x"], False),
         (["# subtrie: ignore[depth]", "x"], False),
+        (["#subtrie:\tignore[ depth , inbox ]", "x"], True),
+        (["# about subtrie: ignore[inbox]", "x"], False),
+        (["# ignore[inbox]", "x"], False),
+        (["# subtrie: ignore[]", "x"], False),
+        (["x", "# subtrie: ignore[inbox]", "x"], True),
+        (["x", "# subtrie: ignore[inbox]"], True),
+        # Only a line feed ends a line of a configuration.
+        (["# \x0c \x85 \u2028 \x1c", "x  # subtrie: ignore[inbox]"], True),
+        (["# subtrie: ignore[inbox]", "# \x0c", "x"], False),
     ],
 )
 def test_a_comment_suppresses_its_own_line_or_alone_the_next_one(tmp_path, lines, suppressed):
@@ -268,3 +277,96 @@ def test_a_comment_suppresses_its_own_line_or_alone_the_next_one(tmp_path, lines
     path.write_text("\n".join(lines).replace("depth", "unbounded-depth") + "\n")
     found = Finding("inbox", "warning", "m", file=str(path), line=len(lines))
     assert Comments().suppress(found) is suppressed
+
+
+def test_a_finding_without_a_place_has_no_comment(tmp_path):
+    path = tmp_path / "rules.conf"
+    path.write_text("# subtrie: ignore[inbox]\n")
+    for file, line in ((None, None), (None, 1), (str(path), None)):
+        assert not Comments().suppress(Finding("inbox", "warning", "m", file=file, line=line))
+
+
+def test_each_file_has_its_own_comments_and_mistakes_are_told_once(tmp_path, capsys):
+    comments = Comments()
+    for name, code in (("a", "inbox"), ("b", "dead"), ("c", "zzz, inbox, aaa")):
+        (tmp_path / name).write_text(f"\nx # subtrie: ignore[{code}]\n")
+        for rule in ("inbox", "dead"):
+            found = Finding(rule, "warning", "m", file=str(tmp_path / name), line=2)
+            assert comments.suppress(found) is (rule in code)
+    told = capsys.readouterr().err
+    assert told == f"{tmp_path / 'c'}:2: no lint rule is called aaa\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", "null", '{"subtrie": 1}', '{"findings": 7}', "[" * 100_000, None]
+)
+def test_a_damaged_baseline_is_one_clear_error(conf, tmp_path, text):
+    kept = tmp_path / "baseline.json"
+    if text is not None:
+        kept.write_text(text)
+    done = run("acl", "lint", conf, "--baseline", kept)
+    assert done.exit_code == 2
+    assert "baseline.json" in done.stderr
+    if text is not None:
+        assert f"{kept}: not a baseline that --write-baseline wrote" in done.stderr
+
+
+def test_a_baseline_has_each_finding_with_its_message(conf, tmp_path):
+    kept = tmp_path / "baseline.json"
+    done = run("acl", "lint", conf, "--write-baseline", kept)
+    found = [json.loads(line) for line in run("acl", "lint", conf, "--json").output.splitlines()]
+    document = json.loads(kept.read_text())
+    assert (list(document), document["subtrie"]) == (["subtrie", "findings"], 1)
+    assert sorted(document["findings"].values()) == sorted(
+        f"{each['rule']}: {each['message']}" for each in found
+    )
+    assert list(document["findings"]) == sorted(document["findings"])
+    assert done.stderr == f"{kept}: {len(found)} findings\n"
+
+
+def test_the_exit_code_of_a_lint_and_the_files_without_findings(tmp_path):
+    """Notes are exit code 0, an error or a warning 1, and users of another file 2."""
+    rules = {"clean": ["a.b"], "note": ["a.b", "a.*"], "warning": ["a.b", ">"]}
+    paths = {name: tmp_path / f"{name}.json" for name in rules}
+    for name, entries in rules.items():
+        paths[name].write_text(
+            json.dumps({"subtrie": 1, "publish_allow": entries, "subscribe_allow": ["a.b"]})
+        )
+    levels = {}
+    for name, path in paths.items():
+        done = run("acl", "lint", path, "--json")
+        levels[name] = {json.loads(line)["level"] for line in done.output.splitlines()}
+        assert done.exit_code == bool(levels[name] - {"note"})
+    assert (levels["clean"], levels["note"]) == (set(), {"note"})
+    assert "warning" in levels["warning"] or "error" in levels["warning"]
+    done = run("acl", "lint", *paths.values(), "--format", "junit")
+    root = ElementTree.fromstring(done.output)
+    clean = [each for each in root if each.get("name") == "no findings"]
+    assert [each.get("classname") for each in clean] == [str(paths["clean"])]
+
+
+def test_a_page_of_a_rule_says_why_and_whether_it_is_about_microbus():
+    for code, found in LINT_RULES.items():
+        page = run("acl", "rule", code).output
+        words = " ".join(page.split())
+        for text in (found.summary, f"Why: {found.why}", f"Instead: {found.instead}"):
+            assert " ".join(text.split()) in words
+        assert ("Applies to subjects of Microbus only" in words) is found.microbus
+        (row,) = map(json.loads, run("acl", "rule", code, "--json").output.splitlines())
+        assert row == found._asdict()
+        assert f"| `{code}` |" in run("acl", "rule", code, "--format", "markdown").output
+    rows = run("acl", "rule", "--json").output.splitlines()
+    assert [json.loads(each)["code"] for each in rows] == list(LINT_RULES)
+
+
+def test_select_and_ignore_take_codes_apart(conf):
+    done = run("acl", "lint", conf, "--select", "inbox, nothing", "--json")
+    assert done.exit_code == 2
+    assert "no lint rule is called nothing; see subtrie acl rule" in done.stderr
+    words = ("acl", "lint", conf, "--json")
+    both = run(*words, "--select", " inbox ", "--select", "dead, redundant").output
+    assert {json.loads(each)["rule"] for each in both.splitlines()} == {
+        "inbox", "dead", "redundant",
+    }  # fmt: skip
+    left = run(*words, "--select", "inbox,dead", "--ignore", "dead").output
+    assert {json.loads(each)["rule"] for each in left.splitlines()} == {"inbox"}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from subtrie.audit._run import run_record
+from subtrie.audit._run import Run, run_record
 from subtrie.audit._runs.run_folder import RunFolder
 from subtrie.audit._runs.run_writer import all_tables, table_bytes
 from subtrie.spark import TABLES
@@ -55,8 +56,10 @@ def call(source: str, destination: str, published: int, **values: Any) -> dict[s
     return row("call_graph", **{**usual, **values})
 
 
-def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]], **more: int) -> Path:
-    """Write a run with these rows, and more counters; the other tables are empty."""
+def _made(
+    tables: dict[str, list[dict[str, Any]]], more: dict[str, int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the summary of a run with these rows, and its record."""
     counters = dict.fromkeys(("ambiguous", "forwarded", "unmatched", "payloads", "server"), 0)
     counters["unparseable_lines"] = len(tables.get("unparseable", ()))
     messages = [each["published"] for each in tables.get("call_graph", tables.get("flows", ()))]
@@ -64,15 +67,37 @@ def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]], **more: int)
     counters["lines"] = counters["operations"] + counters["unparseable_lines"]
     planes = sorted({each["plane"] for each in tables.get("call_graph", ())})
     told = {**counters, "published": counters["operations"], **more}
-    record = run_record(lambda: "0" * 64, {}, told)
+    return {**counters, "planes": planes}, run_record(lambda: "0" * 64, {}, told)
+
+
+def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]], **more: int) -> Path:
+    """Write a run with these rows, and more counters; the other tables are empty."""
+    summary, record = _made(tables, more)
     made = RunFolder(folder)
     made.commit(
         all_tables(
             [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()]
         ),
-        {**counters, "planes": planes},
+        summary,
     )
     return folder
+
+
+class RunOfRows(Run):
+    """The run that ``make_run`` writes, without files: tests of many small runs are fast."""
+
+    def __init__(self, tables: dict[str, list[dict[str, Any]]]) -> None:
+        self.summary, record = _made(tables, {})
+        self._tables = {**tables, "runs": [record]}
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a table, which the reader may change."""
+        assert table in TABLES
+        return iter([dict(each) for each in self._tables.get(table, ())])
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return len(self._tables.get(table, ()))
 
 
 def small_tables() -> dict[str, list[dict[str, Any]]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shlex
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from report_runs import START, call, make_run
+from report_runs import START, RunOfRows, call, make_run
 from report_runs import row as bare_row
 
+from subtrie.report import read_report
 from subtrie.report._findings import all_findings
-from subtrie.spark import TABLES
 
 COUNTS = {"messages_in": 1_000, "messages_out": 2, "redelivered": 0, "acknowledged": 0}
 SUBJECT = "prod.safe.443.a_x.b_x._.GET.items"
@@ -23,13 +22,7 @@ def row(table: str, **values: Any) -> dict[str, Any]:
 
 
 def findings(tables: dict[str, list[dict[str, Any]]], **more: Any) -> list[Any]:
-    """Return the findings of tables, as those of a run."""
-
-    def rows(table):
-        assert table in TABLES
-        return iter(dict(each) for each in tables.get(table, ()))
-
-    return all_findings(SimpleNamespace(rows=rows), **more)  # type: ignore[arg-type]
+    return all_findings(RunOfRows(tables), **more)
 
 
 #: A table, the values of a row, and its level and title; None if it is no finding.
@@ -248,8 +241,6 @@ def test_findings_are_ordered_by_level_then_count_then_example():
 
 def test_the_report_of_a_run_has_these_findings(tmp_path):
     rows = {"refused": [row("refused", who="a", kind="publish", subject="s", count=1)]}
-    from subtrie.report import read_report
-
     assert read_report(make_run(tmp_path / "run", rows)).findings == findings(
         rows, name=str(tmp_path / "run")
     )

@@ -1,0 +1,247 @@
+"""The parts of a report at their limits: edges, diffs of rules, tables, counts and cells."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from report_runs import START, RunOfRows, call, row
+
+from subtrie.audit import TABLES
+from subtrie.report import Report, read_report, to_html, to_markdown
+from subtrie.report import _edges as edges
+from subtrie.report import _rows as rows
+from subtrie.report import _rule_diffs as rule_diffs
+from subtrie.report._markdown import cell
+from subtrie.report._sections import LEADS
+
+
+def read(tables: dict[str, list[dict[str, Any]]]) -> Report:
+    return read_report(RunOfRows(tables))
+
+
+def subject(path: str, source: str = "a_x", host: str = "b_x") -> str:
+    return f"prod.safe.443.{source}.{host}._.GET.{path}"
+
+
+def undelivered(*subjects: str) -> list[dict[str, Any]]:
+    return [row("undelivered", subject=each, count=1) for each in subjects]
+
+
+def test_edges_are_ordered_by_messages_then_by_name_and_cut(monkeypatch):
+    monkeypatch.setattr(edges, "MOST_EDGES", 3)
+    report = read({"call_graph": [call("a.x", "c.x", 5), call("b.x", "a.x", 7),
+                                  call("a.x", "b.x", 5), call("z.x", "a.x", 1)]})  # fmt: skip
+    assert [(each.source, each.destination) for each in report.edges] == [
+        ("b.x", "a.x"), ("a.x", "b.x"), ("a.x", "c.x"),
+    ]  # fmt: skip
+    assert report.edges_total == report.counts["edges"] == 4
+
+
+def test_an_edge_adds_up_each_count():
+    more = {"refused": 2, "delivered": 3, "undelivered": 4, "bytes": 5, "route": "z"}
+    late = START + timedelta(hours=1)
+    first = call("a.x", "b.x", 1, **more, first=None, last=None)
+    (edge,) = read({"call_graph": [first, call("a.x", "b.x", 10, **{**more, "route": "y"},
+                                               first=START, last=late)]}).edges  # fmt: skip
+    assert (edge.published, edge.refused, edge.delivered) == (11, 4, 6)
+    assert (edge.undelivered, edge.bytes, edge.routes) == (8, 10, 2)
+    assert (edge.first, edge.last) == (rows.time_text(START), rows.time_text(late))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
+def test_an_edge_has_up_to_three_examples_in_their_order(number):
+    subjects = [subject(f"p{each}") for each in range(number)]
+    (edge,) = read({"call_graph": [call("a.x", "b.x", 9)],
+                    "undelivered": undelivered(*subjects, *subjects)}).edges  # fmt: skip
+    assert edge.samples == tuple(subjects[:3])
+
+
+def test_an_example_is_a_request_of_the_edge():
+    others = [subject("x", source="c_x"), subject("x", host="c_x"), "no.address",
+              "prod.r.b_x.a_x.id"]  # fmt: skip
+    (edge,) = read({"call_graph": [call("a.x", "b.x", 9)],
+                    "undelivered": undelivered(*others, subject("y"))}).edges  # fmt: skip
+    assert edge.samples == (subject("y"),)
+
+
+@pytest.mark.parametrize("table", ["undelivered", "refused", "hot_subjects", "fan_out"])
+def test_an_example_is_of_any_table_with_subjects(table):
+    rows_of = [row(table, subject=subject("y"), count=1, published=1)]
+    (edge,) = read({"call_graph": [call("a.x", "b.x", 9)], table: rows_of}).edges
+    assert edge.samples == (subject("y"),)
+
+
+def test_so_many_subjects_are_read_for_examples(monkeypatch):
+    monkeypatch.setattr(edges, "_SUBJECTS_READ", 2)
+    tables = {"call_graph": [call("a.x", "b.x", 9)]}
+    for others, samples in ((1, (subject("y"),)), (2, ())):
+        lost = undelivered(*(f"o.{each}" for each in range(others)), subject("y"))
+        assert read({**tables, "undelivered": lost}).edges[0].samples == samples
+
+
+def test_a_flow_has_names_for_unknown_ends():
+    flows = [row("flows", publisher=who, pattern=pattern, subscriber=to, published=1)
+             for who, pattern, to in (("p", "a", "s"), ("p", "b", "s"), (None, "a", "s"),
+                                      ("p", "a", None))]  # fmt: skip
+    report = read({"flows": flows, "hot_subjects": [row("hot_subjects", subject=subject("y"))]})
+    assert [(each.source, each.destination, each.routes, each.samples)
+            for each in report.edges] == [
+        ("p", "s", 2, ()), ("(unknown)", "s", 1, ()), ("p", "(no subscriber)", 1, ()),
+    ]  # fmt: skip
+    assert report.counts["services"] == 4
+
+
+def usage(rule: str | None, effect: str = "allow", service: str = "s", verb: str = "publish"):
+    return row("permission_usage", service=service, verb=verb, effect=effect, rule=rule)
+
+
+def proposal(rule: str, service: str = "s", verb: str = "publish"):
+    return row("proposal", service=service, verb=verb, rule=rule)
+
+
+def test_a_diff_has_the_allow_rules_of_a_service_with_a_proposal():
+    report = read({
+        "permission_usage": [usage("b"), usage("b"), usage("d", "deny"), usage(None), usage("c"),
+                             usage("x", service="other"), usage("c", verb="subscribe")],
+        "proposal": [proposal("c"), proposal("a"), proposal("n", service="r"),
+                     proposal("b", verb="subscribe")],
+    })  # fmt: skip
+    assert [(each.service, each.added, each.removed, each.lines) for each in report.diffs] == [
+        ("r", 1, 0, ("  # publish", "+ n")),
+        ("s", 2, 2, ("  # publish", "+ a", "- b", "  c", "  # subscribe", "+ b", "- c")),
+    ]
+
+
+@pytest.mark.parametrize(("most", "lengths"), [
+    (9, [3, 3, 3]), (10, [3, 3, 3]), (8, [3, 3, 2]), (7, [3, 3, 1]), (6, [3, 3]), (4, [3, 1]),
+    (2, [2]),
+])  # fmt: skip
+def test_the_lines_of_all_diffs_have_one_limit(monkeypatch, most, lengths):
+    monkeypatch.setattr(rule_diffs, "MOST_LINES", most)
+    proposed = [proposal(rule, service=service) for service in "cab" for rule in "xy"]
+    diffs = read({"proposal": proposed}).diffs
+    assert [len(each.lines) for each in diffs] == lengths
+    assert [each.service for each in diffs] == ["a", "b", "c"][: len(lengths)]
+    assert all((each.added, each.removed) == (2, 0) for each in diffs)
+
+
+def test_rows_have_a_limit_in_number_and_one_in_bytes(monkeypatch):
+    subjects = [row("other_traffic", subject=f"s{n}", count=n, **{"class": "x"}) for n in range(9)]
+    monkeypatch.setattr(rows, "MOST_ROWS", 4)
+    (section,) = read({"other_traffic": subjects}).sections
+    assert ([each[0] for each in section.rows], section.total) == (["s8", "s7", "s6", "s5"], 9)
+    monkeypatch.setattr(rows, "MOST_ROWS", 100)
+    size = len('["s8", 8, "x", null]')
+    for budget, shown in ((2 * size, 2), (2 * size - 1, 1), (2 * size + 1, 2), (0, 0)):
+        monkeypatch.setattr(rows, "_OTHER_BUDGET", budget)
+        (section,) = read({"other_traffic": subjects}).sections
+        assert (len(section.rows), section.total) == (shown, 9)
+
+
+@pytest.mark.parametrize(("table", "ranked", "order"), [
+    ("hot_subjects", "published", "cab"), ("undelivered", "count", "cab"),
+    ("gap", "traffic", "cab"), ("replies", "published", "cab"), ("coverage", "delivered", "cab"),
+    ("permission_usage", "accepted", "bac"), ("subscriptions", None, "abc"),
+])  # fmt: skip
+def test_the_largest_rows_come_first_and_unused_rules(table, ranked, order):
+    """Of equal rows the first comes first; a table without a count stays as it is."""
+    text = next(name for name in TABLES[table]
+                if name in ("subject", "path", "replier", "pattern", "rule"))  # fmt: skip
+    values = zip("abc", (2, 1, 3), strict=True) if ranked else zip("abc", (0, 0, 0), strict=True)
+    made = [row(table, **{text: name} | ({ranked: count} if ranked else {}), start=START)
+            if table == "subscriptions" else row(table, **{text: name, str(ranked): count})
+            for name, count in values]  # fmt: skip
+    section = next(each for each in read({table: made}).sections if each.table == table)
+    place = [each.name for each in section.columns].index(text)
+    assert "".join(each[place] for each in section.rows) == order
+
+
+def test_the_flows_are_the_last_table_where_there_are_calls():
+    tables = {"flows": [row("flows", publisher="a", pattern="p", published=1, first=START)],
+              "coverage": [row("coverage", pattern="p", matched=1)]}  # fmt: skip
+    assert [each.table for each in read(tables).sections] == ["flows", "coverage"]
+    calls = read({**tables, "call_graph": [call("a.x", "b.x", 1)]})
+    assert [each.table for each in calls.sections] == ["call_graph", "coverage", "flows"]
+    assert calls.empty == [each for each in LEADS if each not in
+                           ("call_graph", "coverage", "flows")]  # fmt: skip
+
+
+#: Values of each kind of column, as they are shown.
+CELLS = (
+    (None, "count", "-"), (True, "flag", "yes"), (False, "flag", "no"), (0, "count", "0"),
+    ("2026-11-21T08:00:00.000000Z", "time", "2026-11-21 08:00:00.000000"),
+    (["a", "b"], "text", "a, b"), (0.1234, "share", "12.3%"), (1_234, "count", "1,234"),
+    (1_234_567, "microseconds", "1,234.57 ms"), (1_234, "bytes", "1,234"),
+    (1_234, "number", "1234"), ("x", "text", "x"), ("x", "subject", "x"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "kind", "text"), CELLS)
+def test_a_cell_is_written_as_its_kind(value, kind, text):
+    assert cell(value, kind) == text
+
+
+#: The columns whose kind is not text.
+KINDS = {
+    "time": "first last start end window time", "microseconds": "p50 p99", "share": "share",
+    "subject": "subject pattern route nearest rule witness path text covered_by",
+    "count": "published refused delivered undelivered forwarded count instances accepted received "
+             "matched subscribers groups traffic redelivered acknowledged decided days errors "
+             "offset",
+    "number": "port per_minute differs_at", "bytes": "bytes", "flag": "subscription_inactive",
+}  # fmt: skip
+
+
+def test_each_column_has_the_kind_of_its_values():
+    """A number that is not known to be a count was written without commas, a time as text."""
+    wanted = {name: kind for kind, names in KINDS.items() for name in names.split()}
+    schema = {name: columns for name, columns in TABLES.items() if name != "runs"}
+    known = {column for columns in schema.values() for column in columns}
+    assert set(wanted) <= known, set(wanted) - known
+    from subtrie.report._sections import _KINDS
+
+    assert {name: _KINDS.get(name, "text") for name in wanted} == wanted
+
+
+def test_the_title_names_three_planes():
+    titles = {0: "Traffic", 1: "Traffic on p0", 3: "Traffic on p0, p1, p2",
+              4: "Traffic on p0, p1, p2 and 1 more planes"}  # fmt: skip
+    for number, title in titles.items():
+        calls = [call("a.x", "b.x", 1, plane=f"p{each}") for each in range(number)]
+        assert read({"call_graph": calls}).title == title
+
+
+@pytest.mark.parametrize("table", ["call_graph", "undelivered", "flows"])
+def test_the_time_of_a_run_is_that_of_each_table_of_messages(table):
+    late = START + timedelta(hours=1)
+    counts = read({table: [row(table, plane="p", published=1, subject="s", first=START, last=late)
+                           ]}).counts  # fmt: skip
+    assert (counts["first"], counts["last"]) == (rows.time_text(START), rows.time_text(late))
+    nothing = read({}).counts
+    assert (nothing["first"], nothing["last"], nothing["services"]) == (None, None, 0)
+
+
+def test_markdown_has_fifty_rows_of_a_table_and_says_how_many_there_are():
+    for number, told in ((50, False), (51, True)):
+        rows_of = [row("other_traffic", subject=f"s{n}", count=1) for n in range(number)]
+        text = to_markdown(read({"other_traffic": rows_of}))
+        assert text.count("| `s") == 50
+        assert (f"50 of {number} rows." in text) is told
+
+
+def test_markdown_begins_with_what_was_read_and_ends_with_the_run():
+    report = read({"call_graph": [call("a.x", "b.x", 1_234)]})
+    lines = to_markdown(report).splitlines()
+    assert lines[:3] == ["# Traffic on prod", "", "**no findings**"]
+    assert "| first | 2026-11-21 08&#58;00&#58;00.000000 |" in lines
+    assert "| published | 1,235 |" in lines
+    assert lines[-1].startswith(f"Run {report.run['run']}, subtrie {report.run['version']}, input ")
+    assert f"Without rows: {', '.join(report.empty)}." in lines
+    assert "## Findings" not in lines
+
+
+def test_a_page_says_at_its_top_whether_there_are_findings():
+    for tables, state in (({}, "good"), ({"undelivered": undelivered("s")}, "bad")):
+        assert f'<p class="verdict {state}">' in to_html(read(tables))
