@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from report_runs import START, RunOfRows, call, row
 
 from subtrie.audit import TABLES
+from subtrie.microbus import encode_reply
 from subtrie.report import Report, read_report, to_html, to_markdown
 from subtrie.report import _edges as edges
 from subtrie.report import _rows as rows
@@ -59,8 +61,8 @@ def test_an_edge_has_up_to_three_examples_in_their_order(number):
 
 
 def test_an_example_is_a_request_of_the_edge():
-    others = [subject("x", source="c_x"), subject("x", host="c_x"), "no.address",
-              "prod.r.b_x.a_x.id"]  # fmt: skip
+    reply = str(encode_reply(plane="prod", source="a.x", host="b.x", id="id-1"))
+    others = [subject("x", source="c_x"), subject("x", host="c_x"), "no.address", reply]
     (edge,) = read({"call_graph": [call("a.x", "b.x", 9)],
                     "undelivered": undelivered(*others, subject("y"))}).edges  # fmt: skip
     assert edge.samples == (subject("y"),)
@@ -231,15 +233,105 @@ def test_markdown_has_fifty_rows_of_a_table_and_says_how_many_there_are():
         assert (f"50 of {number} rows." in text) is told
 
 
-def test_markdown_begins_with_what_was_read_and_ends_with_the_run():
-    report = read({"call_graph": [call("a.x", "b.x", 1_234)]})
+def test_all_of_a_report_in_markdown(monkeypatch):
+    monkeypatch.setattr("subtrie.report._read.MOST_FINDINGS", 1)
+    report = read({
+        "call_graph": [call("a.x", "b.x", 1_234, plane="_p_")],
+        "undelivered": [row("undelivered", subject="a.b", count=2),
+                        row("undelivered", subject="x", nearest="x", count=1, differs_at=0)],
+        "permission_usage": [usage("r\x1b", service="_s_")],
+        "proposal": [proposal("q", service="_s_")],
+        "hot_subjects": [row("hot_subjects", subject="a|b", published=1_000, share=0.5)],
+    })  # fmt: skip
+    report = replace(report, verdict="_bad_", run={**report.run, "version": "_1_"})
     lines = to_markdown(report).splitlines()
-    assert lines[:3] == ["# Traffic on prod", "", "**no findings**"]
+    assert lines[:7] == ["# Traffic on &#95;p&#95;", "", "**&#95;bad&#95;**", "",
+                         "| read | value |", "|---|---|", "| ambiguous | 0 |"]  # fmt: skip
     assert "| first | 2026-11-21 08&#58;00&#58;00.000000 |" in lines
     assert "| published | 1,235 |" in lines
-    assert lines[-1].startswith(f"Run {report.run['run']}, subtrie {report.run['version']}, input ")
-    assert f"Without rows: {', '.join(report.empty)}." in lines
-    assert "## Findings" not in lines
+    assert "| input | - |" not in lines
+    place = lines.index("## Findings")
+    assert lines[place - 1] == lines[place + 1] == ""
+    assert lines[place + 5 : place + 11] == [
+        "", "2 more findings are not shown.", "", "To see the lines of the log:", "",
+        f"    {report.findings[0].command}",
+    ]  # fmt: skip
+    place = lines.index("## Proposed rules of &#95;s&#95;")
+    assert lines[place - 1 : place + 6] == ["", lines[place], "", "      # publish", "    + q",
+                                            "    - r\\x1b", ""]  # fmt: skip
+    place = lines.index("## Hot subjects")
+    assert lines[place - 1 : place + 7] == [
+        "", lines[place], "", LEADS["hot_subjects"], "",
+        "| subject | published | bytes | share |", "|---|---|---|---|",
+        "| <code>a&#124;b</code> | 1,000 | 0 | 50.0% |",
+    ]  # fmt: skip
+    assert lines[-3] == f"Without rows: {', '.join(report.empty)}."
+    assert lines[-1] == f"Run {report.run['run']}, subtrie &#95;1&#95;, input {'0' * 64}."
+    bare = replace(report, findings=[], findings_left_out=0, empty=[],
+                   run={**report.run, "input_digest": None})  # fmt: skip
+    text = to_markdown(bare)
+    assert text.endswith(", input -.\n")
+    assert not any(each in text for each in ("Findings", "not shown", "Without rows", "To see"))
+
+
+def test_a_report_says_what_was_read():
+    tables = {"subscriptions": [row("subscriptions", pattern="a", start=START)] * 3,
+              "unparseable": [row("unparseable", reason="x", text="t")]}  # fmt: skip
+    counts = read({**tables, "call_graph": [call("a.x", "a.x", 1)]}).counts
+    assert counts == {
+        "ambiguous": 0, "forwarded": 0, "lines": 3, "operations": 2, "payloads": 0, "server": 0,
+        "unmatched": 0, "unparseable_lines": 1, "published": 2, "services": 1, "edges": 1,
+        "subscriptions": 3, "first": rows.time_text(START), "last": counts["last"],
+    }  # fmt: skip
+    assert list(counts)[:8] == sorted(list(counts)[:8])
+    report = read({"call_graph": [call("a.x", "b.x", 1, plane=each) for each in "qp"]})
+    assert (report.run["planes"], report.run["options"]) == (["p", "q"], {})
+    assert list(report.run) == ["run", "version", "input_digest", "options", "planes"]
+    for name, shown in (("NAME", "NAME"), (None, "RUN")):
+        found = read_report(RunOfRows(tables), name=name).findings
+        assert f" -- {shown} " in found[0].command
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_findings_beyond_the_limit_are_left_out_and_counted(monkeypatch, number):
+    monkeypatch.setattr("subtrie.report._read.MOST_FINDINGS", 2)
+    refused = [row("refused", who=f"u{n}", kind="publish", subject="s", count=1)
+               for n in range(number)]  # fmt: skip
+    report = read({"refused": refused})
+    assert (len(report.findings), report.findings_left_out) == (min(number, 2), max(0, number - 2))
+
+
+def test_the_title_is_text_of_a_bounded_length():
+    (name,) = {
+        each.title for each in [read({"call_graph": [call("a", "b", 1, plane="\x1b" * 99)]})]
+    }
+    assert name.isprintable()
+    assert len(name) < 220
+    flows = [row("flows", publisher="a", pattern="p", published=1)]
+    assert read({"flows": flows}).title == "Traffic without Microbus"
+
+
+@pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError, ZeroDivisionError,
+                                   OverflowError, IndexError])  # fmt: skip
+def test_a_value_of_another_program_is_one_clear_error(error):
+    class Broken(RunOfRows):
+        def count(self, table: str) -> int:
+            raise error("odd")
+
+    with pytest.raises(ValueError, match=r"^NAME: a value of the result is not that of an audit: "):
+        read_report(Broken({}), name="NAME")
+
+
+def test_an_older_result_has_fewer_tables():
+    class Older(RunOfRows):
+        def rows(self, table: str) -> Any:
+            if table in ("links", "consumers", "proposal", "flows"):
+                raise KeyError(table)
+            return super().rows(table)
+
+    report = read_report(Older({"undelivered": undelivered("s")}))
+    assert [each.table for each in report.sections] == ["undelivered"]
+    assert "links" in report.empty
 
 
 def test_a_page_says_at_its_top_whether_there_are_findings():
