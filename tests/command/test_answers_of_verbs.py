@@ -40,7 +40,8 @@ TEXTS = {
     ("check", "--kind", "stream", "ORDERS", "A.B"): (1, ["✓ ORDERS  stream", None]),
     ("check", "--kind", "consumer", "NUL"): (0, [
         "✓ NUL  consumer, not portable: Windows reserves it for a device"]),
-    ("check", "--kind", "kv-key", "_kvx"): (0, ["✓ _kvx  kv-key, reserved for the key-value store itself"]),
+    ("check", "--kind", "kv-key", "_kvx"): (0, [
+        "✓ _kvx  kv-key, reserved for the key-value store itself"]),
     ("decode", GET): (0, [
         "request  plane=prod  trust=safe  port=443  source=web.shop  host=orders.shop  slot=-"
         "  method=GET  path=/order/17"]),
@@ -269,8 +270,8 @@ def test_who_reads_the_subscriptions_of_a_log(tmp_path):
 
 
 def test_who_reads_a_saved_page_of_monitoring(tmp_path):
-    page = {"connections": [{"cid": 5, "subscriptions_list_detail": [
-        {"subject": "a.*", "sid": "1", "qgroup": "q"}, {"subject": "a.b", "sid": "2"}]}]}  # fmt: skip
+    listed = [{"subject": "a.*", "sid": "1", "qgroup": "q"}, {"subject": "a.b", "sid": "2"}]
+    page = {"connections": [{"cid": 5, "subscriptions_list_detail": listed}]}
     path = tmp_path / "connz.json"
     path.write_text(json.dumps(page))
     (found,) = answers("who", "-s", str(path), "a.b")
