@@ -114,7 +114,8 @@ def flows(
     if narrowed:
         unsure = any([each.undetermined for each in crossing] + [e.undetermined for e in stored])
         raise SystemExit(2 if unsure else 0 if crossing or stored else 1)
-    if deployment.unseen or known.unseen or any(each.undetermined for each in crossing):
+    unseen = any(each.rule == "not-seen" for each in rows)
+    if unseen or any(each.undetermined for each in crossing):
         raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
@@ -158,7 +159,8 @@ def _rows(deployment: Deployment, file: str) -> Iterator[Finding]:
     for each in deployment.unused():
         level = _LEVELS.get(each.code, "note")
         message = f"{each.account}: {each.message}"
-        yield Finding(each.code, level, message, file=each.file or file, line=each.line)
+        where = each.file or file
+        yield Finding(each.code, level, message, file=where, line=each.line, user=each.account)
     for message in deployment.ignored:
         yield Finding.at(file, "ignored", "warning", message)
     for message in deployment.unverified:
@@ -189,8 +191,9 @@ def _objects(deployment: Deployment, rows: list[Finding]) -> Iterator[dict[str, 
         sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
         yield {**row, "line": link.line, "sends": sent, "takes": taken}
     for each in rows:
-        account, _, message = each.message.partition(": ")
-        yield {"account": account, "line": each.line, "rule": each.rule, "message": message}
+        message = each.message.removeprefix(f"{each.user}: ")
+        row = {"account": each.user or None, "line": each.line}
+        yield {**row, "rule": each.rule, "message": message}
 
 
 def _names(deployment: Deployment, users: tuple[str, ...], flow: Flow, account: str) -> str:

@@ -72,7 +72,8 @@ def _wanted(
     question: str, deployment: Deployment, streams: Streams
 ) -> tuple[list[Stream], list[str]]:
     """The streams of a question, and what is not known, a line each."""
-    account, name = split_question(question, deployment.accounts)
+    known = dict.fromkeys((*deployment.accounts, *(each.account for each in streams.streams)))
+    account, name = split_question(question, known)
     engine.check_pattern(name, "server")
     unseen = list(streams.unseen)
     if not streams.given:
@@ -84,8 +85,8 @@ def _wanted(
     if not found:
         found = [e for e in streams.capturing(name) if account in (None, e.account)]
     if not found:
-        known = ", ".join(each.label for each in streams.streams) or "no stream"
-        raise BadFile(f"{question}: no stream has this name or captures it; there is {known}")
+        labels = ", ".join(each.label for each in streams.streams) or "no stream"
+        raise BadFile(f"{question}: no stream has this name or captures it; there is {labels}")
     unseen += [
         f"the account {each.account} of the stream {each.name} is not given"
         for each in found
@@ -131,6 +132,6 @@ def _print(wanted: list[Stream], found: list[Access], verb: str, unseen: list[st
                 unsure = "" if way.determined else "? "
                 screen.print(Text(printable(f"    {unsure}{way.does}: {what}"), "dim"))
         if not rows:
-            screen.print(f"no user may {verb} {printable(stream.label)}")
+            screen.print(Text(f"no user may {verb} {printable(stream.label)}"))
     for line in unseen:
         screen.print(Text.assemble(("? ", "yellow"), printable(line)))

@@ -107,7 +107,8 @@ def _print(
             if texts:
                 screen.print(Text(printable(f"  {what}: {', '.join(texts)}"), "dim"))
     if not rows:
-        screen.print("no stream" if subject is None else f"no stream captures {printable(subject)}")
+        told = "no stream" if subject is None else f"no stream captures {printable(subject)}"
+        screen.print(Text(told))
     for each in common:
         screen.print(Text(printable(each.sentence), "yellow"))
     for line in unseen:

@@ -126,7 +126,7 @@ def _asked(
                     "no permissions to check: pass FILE, or put a line 'of FILE [USER]' above"
                 )
             wanted, decision = _answer(asked_of, words, model)
-        except (SubtrieError, ValueError) as error:
+        except (SubtrieError, ValueError, BadFile) as error:
             mistakes.append(f"{expected}:{number}: {in_words_of_the_command(str(error))}")
             continue
         asked.append(_Expectation(number, words, wanted, decision))
@@ -161,6 +161,8 @@ def _named(expected: Path, words: list[str], selection: UserSelection) -> _Asked
     if len(words) not in (2, 3):
         raise ValueError("write 'of FILE' or 'of FILE USER'")
     path = expected.parent / words[1]
+    if not path.exists():
+        raise ValueError(f"{words[1]}: no such file")
     user = words[2] if len(words) == 3 else None
     return _Asked.of(path, dataclasses.replace(selection, user=user, account=None))
 

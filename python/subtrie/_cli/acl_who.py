@@ -185,4 +185,4 @@ def _print(found: list[dict[str, Any]], question: str, verb: str) -> None:
         way = printable(_way(row))
         screen.print(Text.assemble(mark, name, rule, way, (printable(example), "dim")))
     if not found:
-        screen.print(f"no user may {verb} {printable(question)}")
+        screen.print(Text(f"no user may {verb} {printable(question)}"))

@@ -142,7 +142,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
     from ..audit import ANSWERS, TABLES, verdict
     from ..audit._results.shown_rows import told_elsewhere
 
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
     print(verdict(result))
     names: Sequence[str] = tuple(TABLES)
     if not result.summary["planes"] and result.count("flows"):

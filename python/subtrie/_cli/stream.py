@@ -53,7 +53,8 @@ def console() -> Console:
     """
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    # A subject such as a:b:c is not a picture.
+    return Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 
 from ._account import Account
 from ._deployment import Deployment
@@ -226,7 +226,7 @@ def _distinct(found: Iterable[Access]) -> Iterator[Access]:
             yield each
 
 
-def split_question(text: str, accounts: Mapping[str, Account]) -> tuple[str | None, str]:
+def split_question(text: str, accounts: Collection[str]) -> tuple[str | None, str]:
     """Return the account and the pattern of ``ACCOUNT:SUBJECT``; None without an account.
 
     What stands before a colon is an account only if it is one of the deployment.
