@@ -240,7 +240,7 @@ def test_who_of_a_file_without_subscriptions(tmp_path):
 @pytest.mark.parametrize(("text", "told"), [
     ("a.*\nb..c\n", "line 2: "), ("a.*\nb q more\n", "line 2: expected a pattern and at most"),
 ])  # fmt: skip
-def test_who_names_the_line_that_is_no_subscription(tmp_path, text, told):
+def test_who_names_the_line_that_it_cannot_read(tmp_path, text, told):
     path = tmp_path / "bad.txt"
     path.write_text(text)
     code, out, err = run(["who", "-s", str(path), "a.b"])

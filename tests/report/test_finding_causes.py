@@ -78,7 +78,7 @@ def test_only_subscribers_of_the_same_account_were_gone():
     assert found.message == UNTIL
 
 
-def test_messages_that_are_no_publishes_have_no_such_cause():
+def test_refused_messages_have_no_such_cause():
     refused = row("refused", who="a", kind="publish", subject="tax.1", count=1, first=at(11),
                   last=at(12))  # fmt: skip
     (found,) = findings(subscriptions=[subscribed(0, 10)], refused=[refused])
@@ -224,7 +224,7 @@ def test_misuse_in_two_accounts_is_two_findings():
     assert sorted(each.key for each in found) == [("a", "A"), ("a", "B")]
 
 
-def test_claims_and_violations_are_misuse_and_claims_are_no_messages():
+def test_claims_and_violations_are_misuse_and_claims_are_not_counted():
     tables = {
         "claimed_users": [row("claimed_users", who="a", claimed="b", count=7)],
         "violations": [row("violations", kind="forbidden", who="a", subject="s", witness="s",

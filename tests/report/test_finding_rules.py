@@ -1,4 +1,4 @@
-"""Which rows are findings: both sides of each rule, with the level, the title and the advice."""
+"""The findings of a report: both sides of each rule, with the level, the title and the advice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def findings(tables: dict[str, list[dict[str, Any]]], **more: Any) -> list[Any]:
     return all_findings(RunOfRows(tables), **more)
 
 
-#: A table, the values of a row, and its level and title; None if it is no finding.
+#: A table, the values of a row, and its level and title; None if it is not a finding.
 CASES: tuple[tuple[str, dict[str, Any], str | None, str], ...] = (
     ("spoofed", {"who": "a", "claimed": "b", "subject": "s", "count": 2, "accepted": 1},
      "error", "a sent as b; the broker accepted 1"),
@@ -122,7 +122,7 @@ CASES: tuple[tuple[str, dict[str, Any], str | None, str], ...] = (
 
 
 @pytest.mark.parametrize(("table", "values", "level", "title"), CASES)
-def test_a_row_is_a_finding_of_this_level_or_none(table, values, level, title):
+def test_a_row_is_a_finding_of_this_level_or_is_left_out(table, values, level, title):
     found = findings({table: [row(table, **values)]})
     told = [(each.rule, each.level, each.message, each.rows) for each in found]
     assert told == ([] if level is None else [(table, level, title, 1)])
@@ -141,8 +141,8 @@ def test_the_advice_about_a_full_stream(why, told):
     assert found.instead == told
 
 
-def test_a_message_for_which_a_consumer_has_a_subscriber_is_no_finding():
-    """Where servers are linked, another one may have the subscriber: then it is a note."""
+def test_a_consumer_whose_subject_is_subscribed_is_not_a_finding():
+    """It is a note if servers are linked: another one may have the subscriber."""
     rows = [row("consumers", stream="S", consumer=each, deliver_subject=each) for each in "de"]
     heard = row("subscriptions", pattern="d", conn="c", start=START)
     (found,) = findings({"consumers": rows, "subscriptions": [heard]})
@@ -153,7 +153,7 @@ def test_a_message_for_which_a_consumer_has_a_subscriber_is_no_finding():
         assert (found.level, found.witness) == (level, "e")
 
 
-def test_with_calls_flows_and_coverage_are_no_findings():
+def test_with_calls_flows_and_coverage_are_left_out():
     silent = {"flows": [row("flows", publisher="a", pattern="p", undelivered=1)],
               "coverage": [row("coverage", pattern="p")]}  # fmt: skip
     assert [each.rule for each in findings(silent)] == ["flows", "coverage"]
