@@ -256,6 +256,85 @@ def test_unknown_kinds_and_invalid_lines_are_reported(rows):
     assert (report.rows, report.passed, report.failed, bool(report)) == (6, 1, 0, False)
 
 
+def test_a_report_in_words(rows):
+    """At most five failures of a kind are told, with their places and both answers."""
+    bad = {"op": "acl_subsumes", "in": {"a": "a..b", "b": "x"}, "out": True}
+    wrong = [{**WRONG, "id": f"w{n}"} for n in range(7)]
+    file = rows(RIGHT, *wrong, {"kind": "telepathy"}, bad, "7")
+    report = conformance.run([file, file], engine="reference")
+    told = str(report).splitlines()
+    assert told[0] == "engine reference, 2 files, 22 rows"
+    assert told[1] == "  acl_subsumes                          2 rows,      0 passed, 2 FAILED"
+    assert (
+        told[2:4]
+        == [
+            "    rows.jsonl:10 : expected True, got a refusal (empty-token) with status 400",
+        ]
+        * 2
+    )
+    assert told[4] == "  match_literal                        16 rows,      2 passed, 14 FAILED"
+    assert told[5:10] == [
+        f"    rows.jsonl:{n + 2} w{n}: expected False, got True" for n in range(5)
+    ]
+    assert told[10] == "  telepathy                             2 rows, UNKNOWN kind"
+    assert told[11:13] == ["  UNREADABLE rows.jsonl:11: not a JSON object but int"] * 2
+    assert told[13:] == ["2 passed, 16 failed, 2 of unknown kind, 2 unreadable"]
+    data = report.as_dict()
+    assert {name: data[name] for name in ("engine", "ok", "files", "rows", "passed", "failed")} == {
+        "engine": "reference", "ok": False, "files": 2, "rows": 22, "passed": 2, "failed": 16,
+    }  # fmt: skip
+    assert list(data["kinds"]) == ["acl_subsumes", "match_literal"]
+    assert data["kinds"]["acl_subsumes"] | {"failures": None} == {
+        "rows": 2, "passed": 0, "failed": 2, "failures": None,
+    }  # fmt: skip
+    assert data["kinds"]["match_literal"]["failures"][0] == {
+        "file": "rows.jsonl", "line": 2, "id": "w0", "wanted": "False", "got": "True",
+    }  # fmt: skip
+    assert (data["unknown"], len(data["unreadable"])) == ({"telepathy": 2}, 2)
+    assert json.loads(command(file, file, "--engine", "reference", "--json")[1]) == data
+    assert command(file, file, "--engine", "reference")[1] == f"{report}\n"
+
+
+def test_a_long_answer_is_cut(rows):
+    for length, cut in ((199, False), (200, True)):  # with a quote at each end
+        row = {"op": "flatten_host", "in": {"host": "a"}, "out": "x" * (length - 1)}
+        (failure,) = conformance.run(rows(row), engine="reference").failures
+        assert failure.wanted.endswith(f"… ({length + 1} characters)") is cut
+        assert len(failure.wanted) <= 200 + cut * 20
+
+
+def _negated(answer):
+    """Return another answer of the same form."""
+    if isinstance(answer, bool):
+        return not answer
+    if isinstance(answer, str | list):
+        return [] if isinstance(answer, list) and answer else answer + type(answer)("x")
+    if isinstance(answer, dict) and answer and "error" not in answer:
+        return {key: [value] for key, value in answer.items()}
+    return None
+
+
+@pytest.mark.parametrize("name", ["reference"])
+def test_another_answer_of_a_row_fails(rows, name):
+    """A kind that judges nothing would let every engine pass."""
+    seen: dict[str, list[dict[str, object]]] = {}
+    for file in sorted(VECTORS.glob("*.jsonl")):
+        for line in file.read_bytes().splitlines():
+            row = json.loads(line)
+            key = "expect" if "expect" in row else "out"
+            if "differs" in row or row.get("error") or row.get("quirk") or "strict" in row:
+                continue
+            other = _negated(row.get(key))
+            kind = f"{row.get('kind')} {row.get('op')} {row.get(key)!s:.5}"
+            if other is not None and len(seen.setdefault(kind, [])) < 2:
+                seen[kind].append({**row, key: other})
+    made = [each for some in seen.values() for each in some]
+    report = conformance.run(rows(*made), engine=name)
+    passed = {kind: each.passed for kind, each in report.kinds.items() if each.passed}
+    assert not passed
+    assert len(report.kinds) > 40
+
+
 def test_missing_paths_are_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         conformance.run(tmp_path / "missing.jsonl")

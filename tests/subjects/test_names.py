@@ -161,17 +161,21 @@ def test_every_valid_name_of_a_file_is_one_part_of_a_path(engine, tmp_path):
 
 @pytest.mark.requirement("A42")
 @pytest.mark.parametrize(
-    "name", ["CON", "con", "Nul", "COM1", "lpt9", "AUX", "PRN", "CONIN$", "conout$"]
+    "name",
+    ["CON", "con", "Nul", "AUX", "PRN", "CONIN$", "conout$", "con.x", "nul .x.y"]
+    + [f"{port}{number}" for port in ("COM", "lpt") for number in range(1, 10)],
 )
 def test_device_names_are_valid_and_not_portable(engine, name):
     report = engine.check_name(name, "stream")
-    assert report
-    assert not report.portable
+    assert report if "." not in name and " " not in name else not report
+    for kind in ("stream", "durable", "consumer", "account", "filename-safe"):
+        assert not engine.check_name(name, kind).portable
     assert engine.check_name(name, "queue").portable, "a queue is no file"
 
 
 @pytest.mark.requirement("A42")
-@pytest.mark.parametrize("name", ["CONS", "COM", "COM0", "COM10", "ORDERS", "NUL_"])
+@pytest.mark.parametrize("name", ["CONS", "COM", "COM0", "COM10", "ORDERS", "NUL_", "x.con",
+                                  " con", ""])  # fmt: skip
 def test_names_similar_to_devices_are_portable(engine, name):
     assert engine.check_name(name, "stream").portable
 
@@ -236,6 +240,52 @@ def test_both_system_prefixes_are_reserved_with_their_versions(engine, subject, 
     assert report
     assert report.reserved.era == era
     assert names.reserved("orders.new") is None
+
+
+#: The spaces that ADR-6, nats-server, its clients and NATS Streaming take for themselves.
+SPACES = [
+    *("$SYS", "_SYS", "$JS", "$KV", "$O", "$SRV", "$MQTT", "$NRG", "$JSC", "$LDS", "$GNR", "$GR"),
+    *("_GR_", "_R_", "_INBOX", "_STAN"),
+]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_each_reserved_space_is_told_with_its_owner(space):
+    assert len(SPACES) == len(names.RESERVED)
+    for kind, text in (
+        ("subject", f"{space}.x"),
+        ("pattern", f"{space}.>"),
+        ("reply-to", f"{space}.x"),
+    ):
+        found = names.check_name(text, kind).reserved
+        assert found is not None
+        assert found.prefix == f"{space}."
+        assert found.owner
+        assert found.era
+        assert found == names.reserved(text)
+    for text in (space, f"{space}x.y", f"x.{space}.y", space.lower().swapcase() + "x"):
+        assert names.reserved(text) is None
+    assert names.check_name(f"{space}.x", "stream").reserved is None
+
+
+@pytest.mark.parametrize(("kind", "text", "level", "windows", "legal"), [
+    ("stream", "A.B", "adr6", False, "printable ASCII but '.', '*', '>', '/', '\\', at most 255"),
+    ("stream", "A:B", "adr6", True,
+     "printable ASCII but '.', '*', '<', '>', ':', '\"', '/', '\\', '|', '?', at most 255"),
+    ("queue", "A.B", "adr6", True, "printable ASCII but '.', '*', '>'"),
+    ("stream", "A.B", "go-client", False, "any text without '.' that is not empty; the server"),
+    ("stream", "A.B", "cli", False, "any text without '.', '*', '>', '/', '\\' that is not empty"),
+    ("os-object", "\ud800", "adr6", False, "text that UTF-8 can encode"),
+    ("subject", "a..b", "adr6", False, "tokens of printable ASCII joined by single dots"),
+    ("pattern", "a..b", "adr6", False, "tokens of printable ASCII joined by single dots; '*' and"),
+    ("dot", "x", "adr6", False, "'.' alone"),
+    ("kv-bucket", "a.b", "adr6", False, "letters, digits, '-', '_'"),
+    ("kv-key", "a..b", "adr6", False, "letters, digits, '-', '_', '/', '=' in parts joined by"),
+])  # fmt: skip
+def test_what_would_be_legal_is_that_of_the_rule_that_fails(kind, text, level, windows, legal):
+    report = names.check_name(text, kind, level=level, windows=windows)
+    assert not report
+    assert report.legal.startswith(legal)
 
 
 def test_arguments_of_the_wrong_type_are_refused(engine):

@@ -60,6 +60,9 @@ def test_the_literal_production_differs_from_its_meaning():
     differs = [text for text, printed in wanted.items()
                if printed != bool(subtrie.check_name(text, "pattern"))]  # fmt: skip
     assert differs == ["foo*", "foo*.a", "foo.*", "*.foo", "*", ">"]
+    more = {"a..b": False, "a.>.b": False, "a.b.>": True, "!.~": True, "a b": False, "a*b": False,
+            "a\x7f": False, "a.é": False, "a**": True, "a*.>": True, "a>": False}  # fmt: skip
+    assert {text: names.adr6_literal(text) for text in more} == more
 
 
 @pytest.mark.parametrize(
