@@ -192,8 +192,8 @@ def _objects(deployment: Deployment, rows: list[Finding]) -> Iterator[dict[str, 
         yield {**row, "line": link.line, "sends": sent, "takes": taken}
     for each in rows:
         message = each.message.removeprefix(f"{each.user}: ")
-        row = {"account": each.user or None, "line": each.line}
-        yield {**row, "rule": each.rule, "message": message}
+        account = each.user or None
+        yield {"account": account, "line": each.line, "rule": each.rule, "message": message}
 
 
 def _names(deployment: Deployment, users: tuple[str, ...], flow: Flow, account: str) -> str:
