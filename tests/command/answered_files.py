@@ -132,3 +132,92 @@ FILES: dict[str, Any] = {
     "linked.conf": LINKED,
     "patterns.txt": "# the subscriptions\norders.*.new q1\norders.>\nusers.*.x\n",
 }  # fmt: skip
+
+#: The rules of the clients of the log.
+SHOP = """accounts { SHOP { users: [
+  { user: web, password: $P, permissions: {
+      publish: [ "prod.safe.443.web_x.>", "orders.*", "orders.never" ]
+      subscribe: [ "_INBOX.>" ] } }
+  { user: stock, password: $P, permissions: {
+      publish: [ "_INBOX.>" ]
+      subscribe: [ "prod.safe.443.*.stock_x.>", "orders.> workers" ] } }
+  { user: idle, password: $P, permissions: { publish: "idle.>", subscribe: "idle.>" } }
+] } }
+"""
+_FRONT = '[7] 2026/11/{:02} 08:00:{:09.6f} [{}] 127.0.0.1:{} - cid:{} - "v1:go:{}" - '
+_GET = "prod.safe.443.web_x.stock_x._.GET.items"
+
+
+def _log() -> str:
+    """Return a log of two days in which each kind of row of an audit has one."""
+    lines = ["[7] 2026/11/20 07:59:59.000000 [INF] Starting nats-server",
+             "[7] 2026/11/20 07:59:59.100000 [INF]   Version:  2.14.3"]  # fmt: skip
+    clock = [0.0, 20]
+
+    def say(client: int, name: str, text: str, level: str = "TRC") -> None:
+        clock[0] += 0.25
+        front = _FRONT.format(int(clock[1]), clock[0], level, 40_000 + client, client, name)
+        lines.append(front + text)
+
+    def publish(subject: str, reply: str = "", body: str = "hi") -> None:
+        words = " ".join(filter(None, (subject, reply, str(len(body)))))
+        say(2, "web", f"<<- [PUB {words}]")
+        say(2, "web", f'<<- MSG_PAYLOAD: ["{body}"]')
+
+    for client, name in ((1, "stock"), (2, "web")):
+        say(client, name, f'<<- [CONNECT {{"user":"{name}","pass":"[REDACTED]","name":"{name}"}}]')
+    say(1, "stock", "<<- [SUB prod.safe.443.*.stock_x._.GET.items.>  1]")
+    say(1, "stock", "<<- [SUB prod.safe.443.*.stock_x._.GET.items workers 2]")
+    say(1, "stock", "<<- [SUB orders.> workers 3]")
+    say(2, "web", "<<- [SUB _INBOX.w.*  1]")
+    for day in (20, 21):
+        clock[1] = day
+        for number in range(3):
+            publish(_GET, f"_INBOX.w.{number}")
+            say(1, "stock", f"->> [MSG {_GET} 2 _INBOX.w.{number} 2]")
+            say(1, "stock", f"<<- [PUB _INBOX.w.{number} 4]")
+            say(1, "stock", '<<- MSG_PAYLOAD: ["fine"]')
+            say(2, "web", f"->> [MSG _INBOX.w.{number} 1 4]")
+        publish("orders.new")
+        say(1, "stock", "->> [MSG orders.new 3 2]")
+        publish("prod.safe.443.web_x.stock_x._.GET.itms")
+        publish("prod.safe.443.other_x.stock_x._.GET.items")
+        say(1, "stock", "->> [MSG prod.safe.443.other_x.stock_x._.GET.items 2 2]")
+        publish("prod.safe.0443.web_x.a")
+        publish("stray.a")
+    publish("secret.x")
+    say(2, "web", '->> [-ERR Permissions Violation for Publish to "secret.x"]')
+    say(2, "web", 'Publish Violation - User "web", Subject "secret.x"', "ERR")
+    lines.append("not a line of the server")
+    return "\n".join(lines) + "\n"
+
+
+FILES |= {"shop.conf": SHOP, "shop.log": _log(), "rows.jsonl": "\n".join((
+    '{"id": "r", "kind": "match_literal", "literal": "a.b", "filter": "a.*", "expect": true}',
+    '{"id": "w", "kind": "match_literal", "literal": "a.b", "filter": "a.*", "expect": false}',
+    '{"kind": "other"}', "[]\n")),
+    "bytes.bin": 'CONNECT {"user":"u","pass":"hidden"}\r\nSUB a.* q 1\r\n'
+    "PUB a.b r 2\r\nhi\r\nWRONG\r\n",
+    "services/shop.py": '''from subtrie.connector import Client, Connector
+web = Connector("web.x")
+stock = Connector("stock.x")
+client = Client("stock.x")
+
+@stock.get("/items/{id}")
+async def item(id: int) -> str:
+    return "x"
+
+@client.call("GET", "/items")
+async def items(): ...
+
+async def use() -> None:
+    await web.request("POST", "https://ledger.x:444/entries")
+    await client.items(web)
+''',
+    "open/shop.py": '''from subtrie.connector import Connector
+web = Connector("web.x")
+
+async def use(url: str) -> None:
+    await web.request("GET", url)
+''',
+}  # fmt: skip

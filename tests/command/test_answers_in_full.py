@@ -5,17 +5,26 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from answered_files import FILES
 from click.testing import CliRunner
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "acl"))
+
+from sarif_schema import checked
+
+import subtrie._cli.app as app_module
+from subtrie import __version__
 from subtrie._cli.app import app
+from subtrie._cli.output_formats import RULES
 
 PATH = Path(__file__).with_name("answers.txt")
 _COMMAND = re.compile(r"^\$ subtrie (.+)\n((?:.*\n)*?)\[(\d)\]\n", re.MULTILINE)
@@ -31,16 +40,26 @@ def written(folder: Path) -> Path:
     """Write the files that the commands read."""
     for name, content in FILES.items():
         text = content if isinstance(content, str) else json.dumps(content, indent=1)
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o600)
+    for made, more in (("run", ()), ("day", ("--since", "2026-11-21"))):
+        words = ["audit", str(folder / "shop.log"), "--out", str(folder / made), *more]
+        assert CliRunner().invoke(app, words).exit_code == 0
     return folder
 
 
 def answer(command: str) -> tuple[str, int]:
-    """Run a command in the folder of the files, and return what it prints, and its exit code."""
+    """Run a command in the folder of the files, and return what it prints, and its exit code.
+
+    The folder, and digests of what names it, are not part of it.
+    """
     done = CliRunner().invoke(app, command.split(), input="", prog_name="subtrie")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    text = done.output
+    text = done.output.replace(f"{Path.cwd()}/", "")
+    text = re.sub(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST", text)
+    text = text.replace(f'"{__version__}"', '"VERSION"').replace(f" {__version__} ", " VERSION ")
+    text = text.replace(f"subtrie {__version__},", "subtrie VERSION,")
     return text if text.endswith("\n") or not text else text + "\n", done.exit_code
 
 
@@ -53,6 +72,36 @@ def folder(tmp_path_factory):
 def test_a_command_prints_what_is_recorded(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert answer(command) == recorded()[command]
+
+
+@pytest.mark.parametrize("command", [each for each in recorded() if "--format junit" in each])
+def test_the_findings_of_sarif_are_those_of_junit(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    printed, code = answer(command.replace("junit", "sarif"))
+    if code == 2 and not printed.startswith("{"):
+        assert printed == recorded()[command][0].replace("junit", "sarif")
+        return
+    assert code == recorded()[command][1]
+    (run,) = checked(printed[: printed.rindex("}") + 1])["runs"]
+    told = recorded()[command][0]
+    cases = ElementTree.fromstring(told[: told.index("</testsuite>") + len("</testsuite>")])
+    names = [each.get("name", "") for each in cases]
+    found = [each["ruleId"] for each in run["results"]]
+    assert [each.partition(": ")[0] for each in names[: len(found)]] == found
+    levels = [each["level"] != "note" for each in run["results"]]
+    assert [len(each) == 1 for each in cases] == levels + [False] * (len(names) - len(found))
+
+
+def test_each_finding_of_a_command_has_a_sentence_for_sarif():
+    """``acl usage --sarif`` ended with ``KeyError: 'claimed'``."""
+    codes = set()
+    for path in Path(app_module.__file__).parent.glob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("Finding", "Finding.at"):
+                code = call.args[ast.unparse(call.func) == "Finding.at"]
+                codes |= {code.value} if isinstance(code, ast.Constant) else set()
+    assert len(codes) > 15
+    assert codes <= set(RULES)
 
 
 def test_a_colon_in_a_subject_was_printed_as_a_picture(folder, monkeypatch):

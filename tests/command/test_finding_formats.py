@@ -139,7 +139,7 @@ def test_a_table_of_findings_has_each_field():
     lines = markdown([*ALL, replace(BARE, witness="")]).splitlines()
     assert lines == [
         "| place | level | rule | finding | example |", "|---|---|---|---|---|",
-        *(f"| <code>a b.conf&#58;7&#58;3</code> | {each} | rule-{each} | `m {each}` | `w.x` |"
+        *(f"| `a b.conf:7:3` | {each} | rule-{each} | `m {each}` | `w.x` |"
           for each in LEVELS),
         lines[5], "", "4 findings: 1 error, 1 warning, 2 notes",
     ]  # fmt: skip
@@ -157,6 +157,12 @@ def test_a_table_of_an_audit_has_each_field():
         "| note | bare | nothing more | 0 |  | - | - |",
     ]
     assert when(None) == "-"
+
+
+def test_a_sentence_of_an_audit_ended_with_two_full_stops():
+    told = replace(BARE, message="m", why="It is why.", instead="Do this.")
+    assert "| m. It is why. Do this. |" in list(of_audit([told]))[2]
+    assert "| m. Do this. |" in list(of_audit([replace(told, why="")]))[2]
 
 
 def test_a_table_without_rows_says_so():

@@ -247,7 +247,7 @@ def test_all_of_a_report_in_markdown(monkeypatch):
     lines = to_markdown(report).splitlines()
     assert lines[:7] == ["# Traffic on &#95;p&#95;", "", "**&#95;bad&#95;**", "",
                          "| read | value |", "|---|---|", "| ambiguous | 0 |"]  # fmt: skip
-    assert "| first | 2026-11-21 08&#58;00&#58;00.000000 |" in lines
+    assert "| first | 2026-11-21 08:00:00.000000 |" in lines
     assert "| published | 1,235 |" in lines
     assert "| input | - |" not in lines
     place = lines.index("## Findings")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .._core.extras import install_command
 from .stream import printable
+
+if TYPE_CHECKING:
+    from ..audit import Run
 
 _SIGNS = {"new": "+", "gone": "-", "changed": "~"}
 
@@ -41,7 +44,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
       subtrie report diff before after --table undelivered --share 0.5
     """
     try:
-        from ..audit import TABLES, open_run, run_difference
+        from ..audit import TABLES, run_difference
     except ImportError as error:
         _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
     for table in tables:
@@ -49,13 +52,12 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
             _bad(f"there is no table {printable(table)}")
     found = 0
     try:
-        for row in run_difference(open_run(old), open_run(new), share=share):
+        earlier, later = (_opened(each) for each in (old, new))
+        for row in run_difference(earlier, later, share=share):
             if tables and row["table"] not in tables:
                 continue
             found += 1
             print(json.dumps(row, default=_time) if as_json else _line(row))
-    except FileNotFoundError as error:
-        _bad(f"{printable(str(error.filename or error))} is not there: run subtrie audit --out")
     except BrokenPipeError:
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
@@ -66,6 +68,15 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
         print("no difference")
     if found:
         raise SystemExit(1)
+
+
+def _opened(run: str) -> Run:
+    from ..audit import open_run
+
+    try:
+        return open_run(run)
+    except FileNotFoundError:
+        _bad(f"{printable(run)} has no result of subtrie audit --out")
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -87,6 +98,6 @@ def _time(value: Any) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def _bad(message: str) -> Any:
+def _bad(message: str) -> NoReturn:
     print(f"subtrie report: {message}", file=sys.stderr)
     raise SystemExit(2)

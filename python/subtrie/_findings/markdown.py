@@ -29,7 +29,7 @@ def of_audit(findings: Sequence[Finding]) -> Iterator[str]:
         (
             each.level,
             each.rule,
-            escaped(". ".join(filter(None, (each.message, each.why, each.instead)))),
+            escaped(_sentences(each.message, each.why, each.instead)),
             f"{each.count or 0:,}",
             _code(each.witness),
             when(each.first),
@@ -39,6 +39,12 @@ def of_audit(findings: Sequence[Finding]) -> Iterator[str]:
         for each in findings
     )
     return table(_AUDIT, rows)
+
+
+def _sentences(*texts: str) -> str:
+    """Return texts that are not empty, with one full stop after each but the last."""
+    *others, last = filter(None, texts)
+    return " ".join([*(f"{each.removesuffix('.')}." for each in others), last])
 
 
 def summary(findings: Sequence[Finding]) -> str:
