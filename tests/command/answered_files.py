@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from answered_sources import CLEAR, TABLES, UNCLEAR
+
 ACCOUNTS = """accounts {
   APP { users: [
     { user: web, password: $P, permissions: {
@@ -220,4 +222,13 @@ web = Connector("web.x")
 async def use(url: str) -> None:
     await web.request("GET", url)
 ''',
+}  # fmt: skip
+
+FILES |= {
+    "clear/shop.py": CLEAR, "clear/tables.py": TABLES, "unclear/shop.py": UNCLEAR,
+    "none.conf": "accounts { A { users: [] } }\n", "open.conf": "port: 4222\n",
+    "limits.json": {"subtrie": 1, "publish_allow": [], "subscribe_allow": ["a\u202eb", "x"],
+                    "allow_responses": {"max": 0, "expires": 0}},
+    "moved.conf": FLOWS.replace('to: "from.>"', 'to: "then.>"').replace('{ stream: "never" }', ""),
+    "odd.conf": ONE.replace("user: one", 'user: "o\x1bn"').replace('"b"', '"b", "\u202ec"'),
 }  # fmt: skip

@@ -151,10 +151,10 @@ def test_a_table_of_an_audit_has_each_field():
     told = replace(BARE, message="[m]", why="why", instead="do", count=1_234, witness="w",
                    first="2026-11-21T08:00:00.000000Z")  # fmt: skip
     assert list(of_audit([told, BARE])) == [
-        "| level | rule | finding | count | example | first | last |",
-        "|---|---|---|---|---|---|---|",
-        "| note | bare | &#91;m&#93;. why. do | 1,234 | `w` | 2026-11-21 08:00:00.000000 | - |",
-        "| note | bare | nothing more | 0 |  | - | - |",
+        "| level | rule | finding | count | example | first | last | over time |",
+        "|---|---|---|---|---|---|---|---|",
+        "| note | bare | &#91;m&#93;. why. do | 1,234 | `w` | 2026-11-21 08:00:00.000000 | - | - |",
+        "| note | bare | nothing more | 0 |  | - | - | - |",
     ]
     assert when(None) == "-"
 
