@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import math
 import os
 import random
 import signal
@@ -549,3 +550,23 @@ def test_what_a_client_says_of_itself(given, url, expected, tls):
         "lang": "python-subtrie", "version": subtrie.__version__, "echo": True, "headers": True,
         "no_responders": True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("spent", [0.0, 0.01, 0.02, 0.03, 0.07, 0.08, 0.12, 1.0])
+async def test_a_round_trip_is_twice_the_time_to_the_server_and_more(monkeypatch, spent):
+    now, answers = [100.0], [True]
+    monkeypatch.setattr("subtrie.connector._system.monotonic", lambda: now[0])
+    connection = shared.SharedConnection("k", "shop.example", asyncio.get_running_loop())
+
+    async def responds(timeout):
+        assert timeout == 2.0
+        now[0] += spent
+        return answers[0]
+
+    monkeypatch.setattr(connection, "responds", responds)
+    connection._servers = ServerPool("a")
+    assert await connection.round_trip() == pytest.approx(math.ceil(20 * spent + 0.5) / 10)
+    answers[0] = False
+    assert await connection.round_trip() == 0.25
+    connection._servers = ServerPool("a,b")
+    assert await connection.round_trip() == 0.3

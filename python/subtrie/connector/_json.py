@@ -83,7 +83,8 @@ def json_bytes(value: Any) -> bytes:
 
     Raises:
         TypeError: The value, or a part of it, cannot be represented in JSON.
-        ValueError: The value refers to itself, or has a number that is not finite.
+        ValueError: A number is not finite, or a time has no zone.
+        RecursionError: The value refers to itself, or is nested too deeply.
     """
     if _encode is not None:
         try:
