@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
+from pathlib import Path
 
 import pytest
 
 from subtrie import PermissionsError
 from subtrie._core.duration import format_duration, parse_duration
 from subtrie._nats.creds_file import format_creds, is_creds, jwt_in_creds
-from subtrie._nats.jwt import Validity, utc_text, validity_of, validity_of_token
-from subtrie._nats.nkey import ACCOUNT_KEY, USER_KEY, check_secret_file, holds_seed, is_public_key
+from subtrie._nats.jwt import (
+    MAX_JWT,
+    Validity,
+    account_claims,
+    claims_of,
+    is_revoked,
+    kind_of_token,
+    operator_claims,
+    permission_claims,
+    signing_keys,
+    unpadded_base64,
+    user_claims,
+    utc_text,
+    validity_of,
+    validity_of_token,
+)
+from subtrie._nats.nkey import (
+    ACCOUNT_KEY,
+    CURVE_KEY,
+    OPERATOR_KEY,
+    USER_KEY,
+    check_secret_file,
+    fresh_seed,
+    holds_seed,
+    is_public_key,
+    key_pair,
+    seed_in,
+    seed_of,
+)
 from subtrie._nats.path_template import path_argument
 from subtrie._nats.secret_file import secret_file_fault
 
@@ -133,3 +164,180 @@ def test_zero_sets_no_bound_on_a_token():
 def test_a_moment_beyond_the_calendar_has_a_text():
     assert utc_text(0) == "1970-01-01 00:00:00 UTC"
     assert utc_text(2**62) == f"{2**62} seconds after 1970"
+
+
+def jwt(claims, header=None, *, raw=None):
+    """A token with these claims, not signed; ``raw`` in place of the JSON of its claims."""
+    parts = [json.dumps({"typ": "JWT", "alg": "ed25519-nkey"} | (header or {})),
+             json.dumps(claims) if raw is None else raw, "signature"]  # fmt: skip
+    return ".".join(unpadded_base64(each.encode()).decode() for each in parts)
+
+
+def claims(**more):
+    return {"iss": "A", "sub": "U", "nats": {"type": "user", "version": 2}, **more}
+
+
+NATS = {"type": "user", "version": 2}
+#: Tokens that are not read, and the reason.
+TOKENS = {
+    "two-parts": (jwt(claims()).rpartition(".")[0], "jwt"),
+    "four-parts": (jwt(claims()) + ".a", "jwt"),
+    "characters": (jwt(claims()).replace(".", ".!", 1), "jwt"),
+    "array": (jwt([]), "jwt"), "text": (jwt({}, raw="{"), "jwt"),
+    "deep": (jwt({}, raw="[" * 100_000), "jwt"),
+    "twice": (jwt({}, raw='{"iss": "A", "iss": "B"}'), "jwt"),
+    "twice-in-case": (jwt({}, raw='{"other": 1, "Other": 2}'), "jwt"),
+    "known-in-case": (jwt(claims(Iss="B")), "jwt"),
+    "nats-in-case": (jwt({"iss": "A", "sub": "U", "Nats": NATS}), "jwt"),
+    "allow-in-case": (jwt(claims(nats={**NATS, "pub": {"Allow": []}})), "jwt"),
+    "typ": (jwt(claims(), {"typ": "JWS"}), "jwt-kind"),
+    "alg": (jwt(claims(), {"alg": "none"}), "jwt-kind"),
+    "no-nats": (jwt({"iss": "A", "sub": "U"}), "jwt-kind"),
+    "nats-text": (jwt(claims(nats="user")), "jwt-kind"),
+    "kind": (jwt(claims(nats={**NATS, "type": "account"})), "jwt-kind"),
+    "version": (jwt(claims(nats={**NATS, "version": 1})), "jwt-kind"),
+    "issuer": (jwt(claims(iss=7)), "jwt"), "subject": (jwt(claims(sub=None)), "jwt"),
+    "issuer-account": (jwt(claims(nats={**NATS, "issuer_account": 7})), "jwt"),
+    **{f"{name}-{value}": (jwt(claims(**{name: value})), "jwt")
+       for name in ("exp", "nbf", "iat") for value in ("7", 7.5, True)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_tokens_that_are_not_valid_are_refused_with_the_file(name):
+    token, reason = TOKENS[name]
+    with pytest.raises(PermissionsError, match=r"^u\.jwt: ") as caught:
+        claims_of(token, Path("u.jwt"), "user")
+    assert caught.value.reason == reason
+    assert validity_of_token(token) is None
+
+
+@pytest.mark.parametrize("token", [
+    jwt(claims()), f"\n {jwt(claims())} \n", jwt(claims(), {"typ": "jwt"}), jwt(claims(Other=1)),
+    jwt(claims(exp=None, nbf=0, iat=-5)), jwt(claims(nats={**NATS, "issuer_account": "A"})),
+])  # fmt: skip
+def test_tokens_much_like_those_are_read(token):
+    assert claims_of(token, Path("u.jwt"), "user")["sub"] == "U"
+    assert kind_of_token(token, Path("u.jwt")) == "user"
+
+
+def test_a_token_of_so_many_bytes_is_read():
+    token = jwt(claims(name="x" * (MAX_JWT * 3 // 4 - 200)))
+    longest = token + "A" * (MAX_JWT - len(token))
+    for read in (lambda t: claims_of(t, Path("u"), "user"), lambda t: kind_of_token(t, Path("u"))):
+        assert read(longest)
+        with pytest.raises(PermissionsError) as caught:
+            read(longest + "A")
+        assert caught.value.reason == "jwt"
+
+
+def test_the_kind_of_a_token_may_be_missing():
+    for nats in ({}, {"type": 7}, "user", None):
+        assert kind_of_token(jwt(claims(nats=nats)), Path("u")) == ""
+    for token in ("a.b", "a.b.c.d", "a.b.c"):
+        with pytest.raises(PermissionsError):
+            kind_of_token(token, Path("u"))
+
+
+def test_signing_keys_have_a_scope_or_none():
+    scope = {"key": "B", "template": {}}
+    assert signing_keys({"signing_keys": ["A", scope]}, Path("a")) == {"A": None, "B": scope}
+    assert signing_keys({}, Path("a")) == {}
+    for wrong in ([7], [{}], [{"key": 7}], {}, "A"):
+        with pytest.raises(PermissionsError, match="signing_keys"):
+            signing_keys({"signing_keys": wrong}, Path("a"))
+
+
+@pytest.mark.parametrize(("revoked", "issued", "expected"), [
+    ({}, 5, False), ({"U": 5}, 5, True), ({"U": 5}, 6, False), ({"*": 5}, 5, True),
+    ({"*": 5}, 6, False), ({"V": 9}, 5, False), ({"U": 1, "*": 9}, 5, True), ({"U": 0}, None, True),
+    ({"U": 9, "*": 1}, 5, True), (None, 5, False),
+])  # fmt: skip
+def test_a_user_is_revoked_up_to_the_second(revoked, issued, expected):
+    assert is_revoked(claims(iat=issued), {"nats": {"revocations": revoked}}, Path("a")) is expected
+    for wrong in ({"V": "1"}, {"V": True}, [], "U"):
+        with pytest.raises(PermissionsError, match="revocations"):
+            is_revoked(claims(iat=5), {"nats": {"revocations": wrong}}, Path("a"))
+
+
+@pytest.mark.parametrize(("publish", "subscribe", "response", "expected"), [
+    ((["a"], []), (["b"], ["c"]), None,
+     {"pub": {"allow": ["a"]}, "sub": {"allow": ["b"], "deny": ["c"]}}),
+    (([], []), ([], ["c"]), None, {"pub": {"deny": [">"]}, "sub": {"deny": [">"]}}),
+    (([">"], ["d"]), ([">"], []), (2, 1.5),
+     {"pub": {"allow": [">"], "deny": ["d"]}, "sub": {"allow": [">"]},
+      "resp": {"max": 2, "ttl": 1_500_000_000}}),
+    (([], []), (["b"], []), (-1, -1), {"pub": {}, "sub": {"allow": ["b"]},
+                                       "resp": {"max": -1, "ttl": -1_000_000_000}}),
+])  # fmt: skip
+def test_lists_are_written_as_claims(publish, subscribe, response, expected):
+    assert permission_claims(publish, subscribe, response) == expected
+
+
+def test_claims_that_are_written_have_an_id_and_an_end():
+    user = user_claims({"pub": {}}, "name", "A", "U", 60.4, "B")
+    assert user["exp"] - user["iat"] == 60
+    assert user["nats"] == {"pub": {}, "subs": -1, "data": -1, "payload": -1, "type": "user",
+                            "version": 2, "issuer_account": "B"}  # fmt: skip
+    digest = hashlib.new(
+        "sha512_256",
+        json.dumps({**user, "jti": ""}, separators=(",", ":"), ensure_ascii=False).encode(),
+    ).digest()
+    assert user["jti"] == base64.b32encode(digest).decode().rstrip("=")
+    forever = user_claims({}, "name", "A", "U", None, None)
+    assert "exp" not in forever
+    assert "issuer_account" not in forever["nats"]
+    assert (forever["iss"], forever["name"], forever["sub"]) == ("A", "name", "U")
+    operator = operator_claims("op", "O")
+    assert (operator["iss"], operator["sub"], operator["nats"]) == (
+        "O", "O", {"type": "operator", "version": 2},
+    )  # fmt: skip
+    account = account_claims("acc", "O", "A")["nats"]
+    unlimited = ("subs", "data", "payload", "imports", "exports", "conn", "leaf")
+    assert account["limits"] == {**dict.fromkeys(unlimited, -1), "wildcards": True}
+    assert account["type"] == "account"
+
+
+@pytest.mark.parametrize(("kind", "prefix"), [("SO", OPERATOR_KEY), ("SA", ACCOUNT_KEY),
+                                              ("SU", USER_KEY)])  # fmt: skip
+def test_a_fresh_seed_is_one_of_its_kind(kind, prefix):
+    seed = fresh_seed(kind)
+    public = key_pair(f" {seed}\n", kind).public_key.decode()
+    for other in (OPERATOR_KEY, ACCOUNT_KEY, USER_KEY, CURVE_KEY):
+        assert is_public_key(public, other) is (other == prefix)
+    assert not is_public_key(public[:-8], prefix)
+    assert fresh_seed(kind) != seed
+    with pytest.raises(PermissionsError) as caught:
+        key_pair(seed[:-1] + ("A" if seed[-1] != "A" else "B"), kind)
+    assert (caught.value.reason, seed[5:20] in str(caught.value)) == ("seed", False)
+
+
+@pytest.mark.parametrize(("given", "named"), [
+    ("SA", "an account seed in place of a user seed"), ("SO", "an operator seed"),
+    ("SN", "a server seed"), ("SC", "a cluster seed"), ("SX", "a curve seed"),
+    ("U", "something else"), ("", "something else"),
+])  # fmt: skip
+def test_a_seed_of_another_kind_is_named_by_its_kind(given, named):
+    with pytest.raises(PermissionsError, match=named) as caught:
+        key_pair(f"{given}AAAA", "SU")
+    assert caught.value.reason == "seed-kind"
+    with pytest.raises(TypeError, match="not bytes"):
+        key_pair(b"SUAAAA", "SU")
+
+
+def test_a_file_holds_one_seed(tmp_path):
+    seed = fresh_seed()
+    path = tmp_path / "user.nk"
+    for text in (seed, f"-----\n  {seed} \r\n-----\n", f"# one\n{seed}\n"):
+        assert seed_of(text.encode()) == seed
+        path.write_text(text)
+        path.chmod(0o600)
+        assert seed_in(path) == seed
+    for text, count in (("", 0), (f"{seed}\n{seed}\n", 2), (f"a {seed}", 0), (seed[:21], 0)):
+        with pytest.raises(PermissionsError, match=f"{count} seeds") as caught:
+            seed_of(text.encode(), path)
+        assert (caught.value.reason, caught.value.file) == ("seed", str(path))
+    path.chmod(0o640)
+    with pytest.raises(PermissionsError) as caught:
+        seed_in(path)
+    assert caught.value.reason == "creds-mode"
