@@ -12,6 +12,9 @@ from click.testing import CliRunner
 from report_runs import call, make_run, row
 
 from subtrie._cli.app import app
+from subtrie.audit import open_run
+from subtrie.audit._results.row_lines import key_text, row_lines
+from subtrie.audit._schema import TABLE_KEYS
 from subtrie.report import read_report
 
 FRONT = '[7] 2026/11/21 08:00:00.{:06d} [TRC] 1.2.3.4:{} - cid:{} - "v1:go:{}" - '
@@ -137,3 +140,129 @@ def test_long_lines_are_cut_and_offsets_stay(tmp_path):
         (start, part[:1].decode(), min(len(part), 65_536))
         for start, part in zip(starts, parts, strict=True)
     ]
+
+
+ITEM_REPLY = "prod.reply._.stock_example.web_example.id-1"
+FULL = r"{\"error\":{\"description\":\"full: x"
+#: Lines by the letter that a test names them with: process, connection, client, user and the rest.
+SAID = {
+    "a": (7, "cid:1", "stock", "ann", f"<<- [SUB {PATTERN} q 1]"),
+    "b": (7, "rid:1", "", "", f"<<- [RS+ $G {PATTERN}]"),
+    "c": (7, "lid:1", "", "", f"<<- [LS+ {PATTERN}]"),
+    "d": (7, "cid:2", "web", "bob", f"<<- [PUB {ITEMS} r 2]"),
+    "e": (7, "rid:1", "", "", f"<<- [RMSG $G {ITEMS} 2]"),
+    "f": (7, "cid:2", "web", "bob", f"<<- [PUB r {ITEMS} 2]"),
+    "g": (7, "cid:2", "web", "bob", f'Publish Violation - Subject "{ITEMS}"'),
+    "h": (7, "cid:1", "stock", "ann", f"<<- [PUB {ITEM_REPLY} 2]"),
+    "i": (7, "cid:1", "stock", "ann", "Slow Consumer Detected: WriteDeadline of 2s exceeded"),
+    "j": (7, "cid:2", "web", "bob", "Slow Consumer Detected: WriteDeadline of 2s exceeded"),
+    "k": (7, "cid:2", "web", "bob", 'Not a Slow Consumer Detected: x'),
+    "l": (7, "cid:1", "stock", "ann", '<<- [CONNECT {"user":"eve"}]'),
+    "m": (7, "cid:2", "web", "bob", f'->> MSG_PAYLOAD: ["{FULL}"]'),
+    "n": (7, "cid:2", "web", "bob", f'<<- MSG_PAYLOAD: ["{FULL}"]'),
+    "o": (7, "cid:2", "web", "bob", '->> MSG_PAYLOAD: ["{\\"other\\":\\"full: x"]'),
+    "p": (7, "cid:1", "stock", "ann", "<<- [PUB $JS.ACK.S.c.1.2.3.4.5 0]"),
+    "q": (7, "cid:1", "stock", "ann", "->> [MSG in 1 $JS.ACK.d.h.S.c.1.2.3.4.5 2]"),
+    "r": (7, "cid:1", "stock", "ann", "<<- [PUB $JS.ACK.S.other.1.2.3.4.5 0]"),
+    "s": (7, "cid:3", "", "", "authentication error - User \"eve\""),
+    "t": (7, "rid:9", "", "", "Router connection closed: Client Closed"),
+    "u": (8, "rid:9", "", "", "Router connection closed: Client Closed"),
+    "v": (7, "rid:9", "", "", "<<- [PING]"),
+    "w": (7, None, "", "", "Starting nats-server"),
+    "x": (7, None, "", "", "Initiating Shutdown..."),
+    "y": (7, None, "", "", "Reloaded server configuration"),
+    "z": (7, "cid:2", "web", "bob", "<<- [PUB plain.a.b.c 2]"),
+    "A": (7, "cid:2", "web", "bob", "<<- [PUB plain.>.b 2]"),
+    "B": (7, None, "", "", "Server is ready"),
+    "C": (7, None, "", "", "Entering lame duck mode, stop accepting new clients"),
+    "D": (7, "cid:1", "stock", "ann", f"<<- [PUB {ITEMS.replace('443', '80')} 2]"),
+    "E": (7, "cid:1", "stock", "ann", f"<<- [PUB {ITEMS.replace('GET', 'POST')} 2]"),
+    "F": (7, "cid:1", "stock", "ann", f"<<- [PUB {ITEMS}.more 2]"),
+    "G": (7, "cid:1", "stock", "ann", f"<<- [PUB {ITEMS.replace('web', 'other')} 2]"),
+}  # fmt: skip
+EDGE = {"source": "web.example", "destination": "stock.example"}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, str]]:
+    """A log, and the letter of each offset in it."""
+    path = tmp_path_factory.mktemp("said") / "nats.log"
+    text, letters = "", {}
+    for letter, (pid, conn, client, user, rest) in SAID.items():
+        letters[len(text)] = letter
+        text += f"[{pid}] 2026/11/21 08:00:00.000001 [{'INF' if conn is None else 'TRC'}] "
+        if "Slow" in rest or "Violation" in rest or "error -" in rest or "closed" in rest:
+            text = text.removesuffix("[TRC] ") + "[INF] "
+        if conn is not None:
+            text += f"1.2.3.{conn[-1]}:5 - {conn} - "
+            text += f'"v1:go:{client}" - "{user}" - '.replace(f'"{user}"', f'"$G/user:{user}"') * (
+                client != ""
+            )
+        text += rest + "\r\n"
+    path.write_bytes(text.encode())
+    return path, letters
+
+
+@pytest.mark.parametrize(
+    ("table", "values", "letters"),
+    [
+        ("subscriptions", {"server": "a", "pattern": PATTERN}, "abc"),
+        ("coverage", {"server": "a", "pattern": PATTERN}, "abc"),
+        ("call_graph", {"plane": "prod", **EDGE, "port": 443, "method": "GET", "route": "items"},
+         "deg"),
+        ("call_graph", {"plane": "prod", **EDGE, "port": None, "method": "GET", "route": "items"},
+         "degD"),
+        ("call_graph", {"plane": "prod", **EDGE, "port": 443, "method": "*", "route": "items"},
+         "degE"),
+        ("call_graph", {"plane": "prod", **EDGE, "port": 443, "method": "GET", "route": "items.>"},
+         "F"),
+        ("call_graph", {"plane": "prod", **EDGE, "port": 443, "method": "GET", "route": None},
+         "degF"),
+        ("gap", {"service": "web.example", "destination": "stock.example", "port": 443,
+                 "method": "GET", "path": "items"}, "deg"),
+        ("replies", {"plane": "prod", "replier": "stock.example", "caller": "web.example"}, "h"),
+        ("slow_consumers", {"who": "ann"}, "i"),
+        ("slow_consumers", {"who": "ann", "client": "stock"}, "i"),
+        ("slow_consumers", {"who": "ann", "client": "other"}, ""),
+        ("slow_consumers", {"who": "bob"}, "j"),
+        ("claimed_users", {"who": "ann", "claimed": "eve"}, "l"),
+        ("jetstream_errors", {"who": "bob", "request": "r", "stream": "s", "why": "full"}, "m"),
+        ("consumers", {"stream": "S", "consumer": "c", "who": "ann"}, "pq"),
+        ("logins", {"address": "1.2.3.1", "outcome": "accepted", "who": "ann"}, "l"),
+        ("logins", {"address": "1.2.3.3", "outcome": "refused", "who": "eve",
+                    "why": "authentication error"}, "s"),
+        ("logins", {"address": "1.2.3.3", "outcome": "refused", "who": None,
+                    "why": "authentication error"}, "s"),
+        ("logins", {"address": "1.2.3.3", "outcome": "refused", "who": "mallory",
+                    "why": "authentication error"}, ""),
+        ("logins", {"address": "1.2.3.1", "outcome": "refused", "who": None,
+                    "why": "authentication error"}, ""),
+        ("links", {"server": "a", "conn": "7/route:9"}, "t"),
+        ("servers", {"server": "a", "event": "start"}, "w"),
+        ("servers", {"server": "a", "event": "stop"}, "x"),
+        ("servers", {"server": "a", "event": "reload"}, "y"),
+        ("servers", {"server": "a", "event": "ready"}, "B"),
+        ("servers", {"server": "a", "event": "lame duck"}, "C"),
+        ("undelivered", {"subject": ITEMS}, "deg"),
+        ("refused", {"who": "bob", "subject": ITEMS, "kind": "publish"}, "dg"),
+        ("refused", {"who": "web", "subject": ITEMS, "kind": "publish"}, "dg"),
+        ("refused", {"who": "7/client:2", "subject": ITEMS, "kind": "publish"}, "dg"),
+        ("refused", {"who": "ann", "subject": ITEMS, "kind": "publish"}, ""),
+        ("flows", {"publisher": "p", "pattern": "plain.*.*.c"}, "z"),
+        ("flows", {"publisher": "p", "pattern": "plain.a.>"}, "z"),
+        ("flows", {"publisher": "p", "pattern": "plain.a.b.c.>"}, ""),
+        ("undelivered", {"subject": "plain.>.b"}, "A"),
+        ("permission_usage", {"service": "s", "rule": "plain.>"}, "zA"),
+    ],
+)  # fmt: skip
+def test_each_table_has_the_lines_that_its_row_is_from(said, tmp_path, table, values, letters):
+    path, letter_of = said
+    made = row(table, **values)
+    make_run(tmp_path / "run", {table: [made]})
+    keys = [key_text(made[name]) for name in TABLE_KEYS[table]]
+    lines = list(row_lines(open_run(tmp_path / "run"), table, keys, [str(path)] * 2))
+    found = "".join(letter_of[each.offset] for each in lines)
+    assert found == letters * 2
+    assert {each.log for each in lines} <= {str(path)}
+    data = path.read_bytes()
+    assert all(data[each.offset :].startswith(f"{each.text}\r\n".encode()) for each in lines)
