@@ -1,0 +1,610 @@
+"""A request on its way through client, server and runner: each limit and choice at either side."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import warnings
+
+import pytest
+
+from patience import until
+from subtrie import AddressError, InvalidInput
+from subtrie._core import control_headers
+from subtrie.connector import (
+    AckTimeout,
+    CallDepthExceeded,
+    Connector,
+    HTTPError,
+    Request,
+    RequestTimeout,
+    Response,
+    _actor,
+    _client,
+    _config,
+    _lifecycle,
+    _runner,
+    _runtime,
+    _server,
+)
+from subtrie.connector._endpoint import Endpoint
+from subtrie.connector._envelope import RequestEnvelope, current_request
+from subtrie.connector._headers import Headers
+from subtrie.connector._limits import check_head, oversized, too_long
+from subtrie.connector._runner import MAX_CONTROL, MAX_CONTROL_BYTES, Places
+
+HOST, URL = "shop.example", "https://shop.example"
+WEB = "web.example"
+
+
+def test_the_times_and_counts_of_a_connector():
+    assert (_actor._REFETCH, _actor._FETCH_LIMIT) == (1.0, 5.0)
+    assert (_actor._MOST_KEYS, _actor._REMEMBERED) == (256, 1024)
+    assert (_client.MAX_DEPTH, _client._YIELD_EVERY) == (64, 64)
+    assert (_config.REFRESH_PAUSE, _config._LONGEST_LINE) == (0.1, 4096)
+    assert (_lifecycle._STARTUP_LIMIT, _lifecycle._SHUTDOWN_LIMIT) == (120.0, 24.0)
+    assert (_lifecycle._FIRST_WAIT, _lifecycle._LONGEST_WAIT) == (0.25, 5.0)
+    assert _lifecycle._OFFLOAD_LIMIT == 4.0
+    assert (MAX_CONTROL, MAX_CONTROL_BYTES, _runner.MOST_BODIES) == (256, 16 << 20, 4)
+    assert (_runtime._AT_ONCE, _server._AT_ONCE) == (64, 256)
+    assert (_server._READ_LIMIT, _server._HAND_OVER_LIMIT) == (2.0, 1.0)
+    assert (_server._LONGEST_HOLD, _server._LONGEST_ID) == (0.05, 128)
+
+
+# --- a request is built
+
+
+@pytest.fixture
+def still(monkeypatch):
+    """Return a function that stops the clock of the running loop, and returns its time."""
+
+    def stop() -> float:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        monkeypatch.setattr(loop, "time", lambda: now)
+        return now
+
+    return stop
+
+
+def within(left: float, depth: int, now: float, **headers: str) -> RequestEnvelope:
+    """Be in the handler of a request that has so many seconds left."""
+    given = Headers({name.replace("_", "-"): text for name, text in headers.items()}).lists
+    request = RequestEnvelope("GET", URL, "/", "", b"", given, depth=depth)
+    request.deadline = now + left
+    current_request.set(request)
+    return request
+
+
+def built(client: Connector, url: str = f"{URL}/", **more) -> RequestEnvelope:
+    names = ("params", "json", "body", "headers", "timeout")
+    return client._client._build("get", url, *(more.get(name) for name in names))[0]
+
+
+@pytest.mark.parametrize(
+    ("left", "timeout", "budget"),
+    [
+        (0.5, None, None), (0.4, None, None), (0.625, None, 0.625), (0.625, 0.5, 0.5),
+        (0.625, 0.625, 0.625), (0.625, 1, 0.625), (30, None, 30), (30, 25, 25), (950, None, 900),
+        (900, None, 900), (899, 901, 899), (950, 901, 900), (0.5, 0.25, None), (-1, None, None),
+    ],
+)  # fmt: skip
+async def test_a_call_of_a_handler_has_what_is_left_above_a_round_trip(
+    make_memory, still, left, timeout, budget
+):
+    async with make_memory(WEB, round_trip=0.5) as web:
+        within(left, 1, still())
+        if budget is None:
+            with pytest.raises(RequestTimeout):
+                built(web, timeout=timeout)
+        else:
+            assert built(web, timeout=timeout).budget == pytest.approx(budget, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "budget"),
+    [(None, 20), (0.001, 0.001), (21, 21), (900, 900), (900.5, 900), (0, None), (-0.1, None)],
+)
+async def test_a_call_of_no_handler_has_its_own_time(make_memory, timeout, budget):
+    async with make_memory(WEB, round_trip=0.5) as web:
+        if budget is None:
+            with pytest.raises(RequestTimeout):
+                built(web, timeout=timeout)
+        else:
+            request = built(web, timeout=timeout)
+            assert (request.budget, request.depth, request.method) == (budget, 1, "GET")
+        for wrong in (True, "1", object()):
+            with pytest.raises(InvalidInput):
+                built(web, timeout=wrong)
+
+
+@pytest.mark.parametrize(("depth", "made"), [(0, 1), (1, 2), (63, 64), (64, None), (65, None)])
+async def test_a_call_is_one_deeper_than_its_handler_and_at_most_the_64th(make_memory, depth, made):
+    async with make_memory(WEB) as web:
+        within(60, depth, asyncio.get_running_loop().time())
+        if made is None:
+            with pytest.raises(CallDepthExceeded):
+                built(web)
+        else:
+            assert built(web).depth == made
+
+
+async def test_the_body_decides_the_type_and_the_headers_of_the_handler_go_along(make_memory):
+    forwarded = {"Microbus-Baggage-A": ["1"], "Accept-Language": ["de"]}
+    async with make_memory(WEB) as web:
+        for inside in (False, True):
+            kept = forwarded if inside else {}
+            if inside:
+                now = asyncio.get_running_loop().time()
+                within(60, 1, now, Microbus_Baggage_A="1", Accept_Language="de", X_Own="no")
+            for more, kind, body in (
+                ({}, None, b""),
+                ({"body": b"x"}, None, b"x"),
+                ({"body": bytearray(b"x")}, None, b"x"),
+                ({"body": "é"}, "text/plain; charset=utf-8", "é".encode()),
+                ({"json": {"a": 1}}, "application/json", b'{"a":1}'),
+                ({"json": 0}, "application/json", b"0"),
+                ({"json": ""}, "application/json", b'""'),
+            ):
+                request = built(web, **more)
+                types = {} if kind is None else {"Content-Type": [kind]}
+                assert (request.given, request.body) == (kept | types, body)
+                own = built(web, headers={"Content-Type": "a/b", "X-A": "1"}, **more)
+                assert own.given == kept | {"Content-Type": ["a/b"], "X-A": ["1"]}
+        with pytest.raises(InvalidInput, match="body"):
+            built(web, json=1, body=b"")
+    assert (_client._CONTENT_JSON, _client._NO_HEADERS) == (
+        {"Content-Type": ["application/json"]}, {},
+    )  # fmt: skip
+
+
+async def test_what_the_connector_writes_is_not_taken_from_the_caller(make_memory):
+    names = [*sorted(control_headers.CONTROL), "Host", "Content-Length"]
+    async with make_memory(WEB) as web:
+        given = built(web, headers={**dict.fromkeys(names, "x"), "X-Host": "kept"}).given
+        assert given == {"X-Host": ["kept"]}
+        headers = Headers([("X", "1"), ("X", "2"), ("Host", "y")])
+        assert built(web, headers=headers).given == {"X": ["1", "2"]}
+        assert headers.all("Host") == ["y"]
+
+
+@pytest.mark.parametrize(("inside", "more"), [(False, {"headers": {"X": "1"}}), (True, {})])
+async def test_a_url_that_is_too_long_with_what_goes_along_is_431(make_memory, inside, more):
+    free = 65_536 - 2048 - len("https://shop.example:443/?q=")
+    async with make_memory(WEB) as web:
+        if inside:
+            within(60, 1, asyncio.get_running_loop().time(), Microbus_Baggage_A="1" * 1000)
+            free -= len("Microbus-Baggage-A: \r\n") + 1000
+        else:
+            free -= len("X: 1\r\n")
+        built(web, f"{URL}/?q={'y' * free}", **more)
+        with pytest.raises(HTTPError) as refused:
+            built(web, f"{URL}/?q={'y' * (free + 1)}", **more)
+        assert refused.value.status == 431
+
+
+async def test_a_long_url_alone_is_431_as_well(make_memory):
+    free = 65_536 - 2048 - len("https://shop.example:443/?q=")
+    async with make_memory(WEB) as web:
+        built(web, f"{URL}/?q={'y' * free}")
+        with pytest.raises(HTTPError, match="head of the request") as refused:
+            built(web, f"{URL}/?q={'y' * (free + 1)}")
+        assert refused.value.status == 431
+
+
+@pytest.mark.parametrize(("port", "warned"), [("0", True), ("00", None), ("1", False), ("", False)])
+async def test_port_0_alone_warns(make_memory, port, warned):
+    async with make_memory(WEB) as web:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                built(web, f"{URL}:{port}/" if port else f"{URL}/")
+            except AddressError:
+                assert warned is None
+                return
+        if warned is not None:
+            assert bool(told) is warned
+
+
+async def test_arguments_in_braces_need_values(make_memory):
+    async with make_memory(WEB) as web:
+        request = built(web, f"{URL}/a/{{id}}/{{}}", params={"id": 7, "path2": "x", "q": "1"})
+        assert (request.path, request.url_query) == ("/a/7/x", "q=1")
+        for params in ({"id": 7}, {"id": None, "path2": "x"}, [("id", [])], None):
+            with pytest.raises(InvalidInput):
+                built(web, f"{URL}/a/{{id}}/{{}}", params=params)
+        assert built(web, f"{URL}/a/{{id}}", params=[("id", "1"), ("id", "2")]).path == "/a/2"
+
+
+# --- its outcome
+
+
+async def test_where_no_broker_is_the_error_says_how_others_are_reached(make_memory, make_nats):
+    for made, told in ((make_memory, True), (make_nats, False)):
+        async with made(WEB) as web:
+            before = web.metrics.ack_timeouts, web.metrics.timeouts
+            with pytest.raises(AckTimeout) as failed:
+                await web.request("GET", "https://missing.example/a?secret=1")
+            assert (web.metrics.ack_timeouts, web.metrics.timeouts) == (before[0] + 1, before[1])
+            text = str(failed.value)
+            assert text.startswith("404: ack timeout: https://missing.example:443/a")
+            assert "secret" not in text
+            assert ("there is no broker" in text) is told
+            assert ("MICROBUS_NATS" in failed.value.hint) is told
+            assert web.plane in failed.value.hint
+
+
+async def test_a_late_handler_counts_as_a_timeout(make):
+    shop, web = make(HOST), make(WEB)
+
+    @shop.endpoint("GET", "/late")
+    async def late() -> None:
+        await asyncio.Event().wait()
+
+    async with shop, web:
+        before = web.metrics.ack_timeouts, web.metrics.timeouts
+        with pytest.raises(RequestTimeout) as failed:
+            await web.request("GET", f"{URL}/late?secret=1", timeout=1.5)
+        assert str(failed.value).startswith("408: timeout")
+        assert "secret" not in str(failed.value)
+        assert web.metrics.ack_timeouts == before[0]
+
+
+# --- places
+
+
+@pytest.mark.parametrize(
+    ("taken", "asks", "admitted"),
+    [
+        ({"a": 3}, "a", True), ({"a": 4}, "a", False), ({"a": 4}, "b", True),
+        ({"a": 4, "b": 1}, "b", True), ({"a": 4, "b": 2}, "b", False),
+        ({"a": 4, "b": 2}, "c", True), ({"a": 4, "b": 2, "c": 1}, "c", False),
+        ({"a": 4, "b": 2, "c": 1, "d": 1}, "e", False),
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, "e", True),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}, "h", True),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1}, "i", False),
+    ],
+)  # fmt: skip
+def test_a_share_of_four_places(taken, asks, admitted):
+    places = Places(4)
+    for source, count in taken.items():
+        for _ in range(count):
+            places.take(source)
+    assert places.taken == sum(taken.values())
+    assert places.admits(asks) is admitted
+
+
+@pytest.mark.parametrize(
+    ("held", "asks", "size", "admitted"),
+    [
+        ({}, "a", 8, True), ({}, "a", 9, False), ({"a": 8}, "a", 0, True),
+        ({"a": 8}, "a", 1, False),
+        ({"a": 8}, "b", 4, True), ({"a": 8}, "b", 5, False), ({"a": 8, "b": 3}, "b", 1, True),
+        ({"a": 8, "b": 3}, "b", 2, False), ({"a": 8, "b": 4}, "c", 2, True),
+        ({"a": 8, "b": 4}, "c", 3, False), ({"a": 8, "b": 4, "c": 2, "d": 2}, "d", 0, True),
+        ({"a": 8, "b": 4, "c": 2, "d": 2}, "d", 1, False),
+        ({"a": 8, "b": 4, "c": 2}, "d", 2, True),
+    ],
+)  # fmt: skip
+def test_a_share_of_eight_bytes(held, asks, size, admitted):
+    places = Places(100, 8)
+    for source, count in held.items():
+        places.add_bytes(source, count)
+    assert places.taken_bytes == sum(held.values())
+    # A source that holds bytes only counts among the sources as one that has a place.
+    assert places.admits(asks, size) is (admitted or (size == 0 and places.taken_bytes <= 8))
+
+
+def test_places_are_given_back_one_by_one():
+    places = Places(2)
+    for source in ("a", "a", "b"):
+        places.take(source)
+    places.give("a")
+    assert (places.taken, places._by_source) == (2, {"a": 1, "b": 1})
+    places.give("a")
+    places.give("a")
+    assert (places.taken, places._by_source) == (1, {"b": 1})
+    places.add_bytes("b", 5)
+    places.add_bytes("b", -2)
+    assert (places.taken_bytes, places._bytes) == (3, {"b": 3})
+    places.add_bytes("b", -4)
+    assert (places.taken_bytes, places._bytes) == (3, {"b": 3}), "more than it holds"
+    places.add_bytes("b", -3)
+    assert (places.taken_bytes, places._bytes) == (0, {})
+
+
+@pytest.mark.parametrize(("most", "valid"), [(1, True), (0, False), (-1, False)])
+def test_one_place_at_least(most, valid):
+    if valid:
+        assert Places(most).most == most
+        assert Places(most).most_bytes == 1 << 62
+    else:
+        with pytest.raises(ValueError, match="at least 1"):
+            Places(most)
+
+
+# --- a handler is started
+
+
+async def started(service: Connector, request: RequestEnvelope, failed=None, now=0.0, **more):
+    """Start a handler that notes its request; return what was noted and what was responded."""
+    loop = asyncio.get_running_loop()
+    seen, sent = [], []
+    endpoint = Endpoint(service._runtime, "GET", "/", seen.append, **more)
+    runner = service._server.runner
+    await until(lambda: not service._runtime._background)  # it has announced itself
+    runner._respond = lambda reply_to, response: sent.append(response)
+    if now:
+        loop.time = lambda: now
+    runner.start(endpoint, request, "to", failed)
+    loop.__dict__.pop("time", None)
+    await until(lambda: sent)
+    del runner._respond
+    return seen, sent[0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "endpoint", "left"),
+    [(0.0, None, 20), (7, None, 7), (900, None, 900), (900.5, None, 900), (7, 7.5, 7),
+     (7, 6.5, 6.5), (0.0, 21, 20), (0.5, None, None), (0.5625, None, 0.5625), (7, 0.5, None)],
+)  # fmt: skip
+async def test_a_handler_has_its_budget_less_a_round_trip(make_memory, budget, endpoint, left):
+    async with make_memory(HOST, round_trip=0.5) as shop:
+        request = RequestEnvelope("GET", URL, "/", "", b"", budget=budget)
+        request.source = WEB
+        now = asyncio.get_running_loop().time() + 100.0  # so that it ends in time in any case
+        seen, response = await started(shop, request, now=now, timeout=endpoint)
+        if left is None:
+            assert (seen, response.status) == ([], 408)
+        else:
+            assert (len(seen), response.status) == (1, 200)
+            assert request.deadline == pytest.approx(now + left - 0.5)
+            text = request.headers["Microbus-Time-Budget"]
+            assert control_headers.seconds_of(text) == pytest.approx(left)
+
+
+async def test_a_refused_request_takes_no_place_and_runs_no_handler(make_memory):
+    async with make_memory(HOST) as shop:
+        request = RequestEnvelope("GET", URL, "/", "", b"x" * 5000, budget=5.0)
+        request.source = WEB
+        places = shop._server.runner.places
+        seen, response = await started(shop, request, HTTPError("no", status=418))
+        assert (seen, response.status) == ([], 418)
+        assert (places.taken, places.taken_bytes, places._bytes) == (0, 0, {})
+        assert response.headers["Content-Type"] == "application/json"
+        assert response.headers["Microbus-Op-Code"] == "Err"
+
+
+async def test_requests_to_the_control_plane_have_places_of_their_own(make_memory):
+    async with make_memory(HOST, max_at_work=1) as shop:
+        runner = shop._server.runner
+        runner.places.take("other.example")
+        runner.places.take("other.example")
+        for control, status in ((True, 200), (False, 503)):
+            request = RequestEnvelope("GET", URL, "/", "", b"", budget=5.0)
+            request.source = "other.example"
+            _, response = await started(shop, request, control=control)
+            assert response.status == status
+        assert (runner.places.taken, runner.control_places.taken) == (2, 0)
+
+
+@pytest.mark.parametrize("deployment", ["LOCAL", "TESTING", "PROD"])
+@pytest.mark.parametrize(("status", "level"), [(400, "INFO"), (499, "INFO"), (500, "ERROR")])
+async def test_errors_from_500_on_are_logged_as_errors(
+    make_memory, caplog, deployment, status, level
+):
+    caplog.set_level(logging.INFO, "subtrie.connector")
+    shop, web = make_memory(HOST, deployment=deployment), make_memory(WEB, deployment=deployment)
+
+    @shop.endpoint("GET", "/fails")
+    async def fails() -> None:
+        raise HTTPError("it failed", status=status)
+
+    async with shop, web:
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", f"{URL}/fails")
+        assert bool(failed.value.stack) is (deployment != "PROD")
+        found = [r for r in caplog.records if "it failed" in r.getMessage() and r.status == status]
+        assert [r.levelname for r in found] == [level]
+        assert bool(found[0].exc_info) is (level == "ERROR")
+        assert found[0].getMessage().startswith(f"{HOST}: handling GET /fails failed: ")
+        assert found[0].service == HOST
+
+
+async def test_a_property_that_json_cannot_hold_is_left_out(make_memory):
+    shop, web = make_memory(HOST), make_memory(WEB)
+
+    @shop.endpoint("GET", "/{how}")
+    async def fails(how: str) -> None:
+        raise HTTPError("it failed", status=409, properties={"a": {1, 2} if how == "set" else how})
+
+    async with shop, web:
+        for how, properties in (("text", {"a": "text"}), ("set", {})):
+            with pytest.raises(HTTPError) as failed:
+                await web.request("GET", f"{URL}/{how}")
+            assert (failed.value.status, failed.value.properties) == (409, properties)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "wanted"),
+    [("/{a}/{b}", "/1/2", {"a": "1", "b": "2"}), ("/x/{a...}", "/x/1/2", {"a": "1/2"}),
+     ("/{}/{}", "/1/2", {"path1": "1", "path2": "2"})],
+)  # fmt: skip
+async def test_arguments_are_the_parts_of_the_path(make_memory, pattern, path, wanted):
+    shop, web, seen = make_memory(HOST), make_memory(WEB), []
+    shop.endpoint("GET", pattern)(lambda request: seen.append(request.arguments))
+    async with shop, web:
+        await web.request("GET", f"{URL}{path}")
+    assert seen == [wanted]
+
+
+async def test_an_argument_that_the_path_does_not_reach_is_absent(make_memory):
+    async with make_memory(HOST) as shop:
+        endpoint = Endpoint(shop._runtime, "GET", "/a/{b}/{c}", lambda request: None)
+        request = RequestEnvelope("GET", URL, "/a/1", "", b"")
+        shop._server.runner._result(endpoint, request).close()
+        assert request.arguments == {"b": "1"}
+
+
+# --- heads
+
+
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
+def test_a_head_has_its_bytes_counted(more, refused):
+    values = {
+        "Ab": ["é", "cd"],
+        "X": ["y" * (63_488 - 4 - 1 - (2 + 2 + 4) - (2 + 2 + 4) - 3 + more)],
+    }
+    line = "€"
+    if refused:
+        with pytest.raises(HTTPError, match="the head of the reply exceeds 63488 bytes") as error:
+            check_head(line, values, "reply", 499)
+        assert error.value.status == 499
+    else:
+        check_head(line, values, "reply", 499)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [("Msg-Id", 128), ("From-Id", 128), ("Queue", 255), ("Locality", 255), ("Time-Budget", 64),
+     ("Call-Depth", 64), ("Fragment", 64), ("From-Version", 64)],
+)  # fmt: skip
+def test_each_control_header_has_its_longest_value(name, longest):
+    name = f"Microbus-{name}"
+    assert too_long({name: ["y" * longest, "y" * 999]}) == ""
+    assert too_long({name: ["y" * (longest + 1)]}) == name
+
+
+def message(head: int = 0, msg: str = "m1", instance: str = "id-1") -> bytes:
+    start = f"GET / HTTP/1.1\r\nMicrobus-From-Id: {instance}\r\nMicrobus-Msg-Id: {msg}\r\n"
+    fill = f"X: {'y' * max(head - len(start) - 5, 0)}\r\n" if head else ""
+    return (start + fill + "\r\n").encode()
+
+
+@pytest.mark.parametrize(("size", "status"), [(65_534, None), (65_535, 431)])
+def test_a_head_that_is_too_large_is_answered(size, status):
+    subject = "p.safe.443.web_example.shop_example._.GET.a"
+    assert len(message(size)) == size + 2
+    found = oversized(subject, message(size))
+    assert (found and found[2].status) == status
+    if found:
+        told, request, error = found
+        assert (told, request.method, request.path) == (subject, "GET", "/a")
+        assert request.headers.lists["Microbus-From-Id"] == ["id-1"]
+        assert request.headers.lists["Microbus-Msg-Id"] == ["m1"]
+        assert "65536 bytes" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("x" * 981, None), ("x" * 982, 414), (".".join("x" * 57), None), (".".join("x" * 58), 414)],
+)
+def test_a_subject_that_is_too_long_is_answered(path, status):
+    subject = f"p.safe.443.web_example.shop_example._.GET.{path}"
+    assert len(subject) in (1023, 1024) or len(subject.split(".")) in (64, 65)
+    subject = subject.replace("p.", "pp.", 1) if len(path) > 900 else subject
+    found = oversized(subject, message())
+    assert (found and found[2].status) == status
+    if found:
+        assert found[0] == ".".join(subject.split(".")[:7]) + "._"
+
+
+@pytest.mark.parametrize("name", ["msg", "instance"])
+@pytest.mark.parametrize("size", [128, 129, 130])
+def test_an_id_of_a_large_request_is_cut_above_its_limit(name, size):
+    subject = "p.safe.443.web_example.shop_example._.GET." + "x" * 1100
+    found = oversized(subject, message(**{name: "y" * size}))
+    header = "Microbus-Msg-Id" if name == "msg" else "Microbus-From-Id"
+    assert found is not None
+    assert len(found[1].headers.lists[header][0]) == min(size, 129)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"GET / HTTP/1.1\r\n\r\n", message(msg="é"), message(instance="é")]
+)
+def test_a_large_request_without_ids_is_not_answered(payload):
+    subject = "p.safe.443.web_example.shop_example._.GET." + "x" * 1100
+    assert oversized(subject, payload) is None
+    assert oversized("p.safe.443.WEB.shop_example._.GET." + "x" * 1100, message()) is None
+
+
+# --- arrival
+
+
+@pytest.mark.parametrize(("size", "reply"), [(0, False), (1, True), (128, True), (129, False)])
+async def test_a_message_id_has_1_to_128_characters(make_memory, plane, size, reply):
+    async with make_memory(HOST) as shop:
+        request = RequestEnvelope("GET", URL, "/", "", b"")
+        request.headers = Headers({"Microbus-From-Id": "id-1", "Microbus-Msg-Id": "y" * size})
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET._"
+        before = shop.metrics.rejects.get("return-address", 0)
+        told = shop._server._admitted(subject, request)
+        assert (told is not None) is reply
+        assert shop.metrics.rejects.get("return-address", 0) == before + (not reply)
+        if reply:
+            assert (request.budget, request.depth, request.source) == (0.0, 0, WEB)
+
+
+async def test_depth_and_budget_are_read_and_another_plane_is_not(make_memory, plane):
+    async with make_memory(HOST) as shop:
+        for where in (plane, f"{plane}x"):
+            request = RequestEnvelope("POST", f"{URL}:443/b", "/b", "q=1", b"")
+            request.headers = Headers(
+                {"Microbus-From-Id": "id-1", "Microbus-Msg-Id": "m", "Microbus-Call-Depth": "7",
+                 "Microbus-Time-Budget": "1m30s", "Microbus-From-Host": "evil.example"}
+            )  # fmt: skip
+            subject = f"{where}.safe.443.web_example.shop_example._.GET.a"
+            told = shop._server._admitted(subject, request)
+            if where == plane:
+                assert told == f"{plane}.reply._.shop_example.web_example.id-1"
+                assert (request.depth, request.budget) == (7, 90.0)
+                assert (request.method, request.path) == ("GET", "/a")
+                assert request.url == f"{URL}:443/a?q=1"
+                assert request.headers["Microbus-From-Host"] == WEB
+            else:
+                assert told is None
+
+
+@pytest.mark.parametrize(
+    ("fragment", "status"),
+    [(None, 202), ("1/1", 202), ("1/2", 100), ("2/2", 100), ("0/0", 202), ("x", 202)],
+)
+async def test_a_fragment_of_several_is_acknowledged_with_100(make_nats, fragment, status):
+    async with make_nats(HOST) as shop:
+        sent = []
+        endpoint = Endpoint(shop._runtime, "GET", "/", lambda: None)
+        await until(lambda: not shop._runtime._background)  # it has announced itself
+        request = RequestEnvelope("GET", URL, "/", "", b"", message_id="m1")
+        if fragment:
+            request.headers["Microbus-Fragment"] = fragment
+        shop._transport.publish_bytes = lambda *told: sent.append(told)
+        shop._server._acknowledge(endpoint, request, "to")
+        del shop._transport.publish_bytes
+        assert [told[0] for told in sent] == ["to"]
+        assert sent[0][1].startswith(b"HTTP/1.1 %d " % status)
+        assert b"\r\nMicrobus-Msg-Id: m1\r\n" in sent[0][1]
+        assert b"\r\nConnection: close\r\n" in sent[0][1]
+
+
+@pytest.mark.parametrize(("size", "status"), [(1000, 200), (1001, 413)])
+async def test_a_message_of_a_program_has_the_limit_of_a_body(make_memory, plane, size, status):
+    shop, web = make_memory(HOST, max_body=1000), make_memory(WEB)
+    async with shop, web:
+        request = Request("GET", f"{URL}:443/", body=b"x" * size)
+        for name, value in (("From-Id", web.id), ("Msg-Id", "AAAAAAAA"), ("Op-Code", "Req")):
+            request.headers = request.headers or Headers()
+            request.headers[f"Microbus-{name}"] = value
+        seen, sent = [], []
+        await until(lambda: not (shop._runtime._background or web._runtime._background))
+        endpoint = Endpoint(shop._runtime, "GET", "/", lambda request: seen.append(request))
+        shop._server.runner._respond = lambda to, response: sent.append(response.status)
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET._"
+        before = shop.metrics.deliveries["memory"]
+        assert shop._server.receive_local(endpoint, subject, request) is True
+        await until(lambda: sent)
+        del shop._server.runner._respond
+        assert sent == [status]
+        assert [each.attested for each in seen] == [True] * (status == 200)
+        assert shop.metrics.deliveries["memory"] == before + 1
+        assert shop._server.receive_local(endpoint, subject, Response()) is False
+    assert shop._server.receive_local(endpoint, subject, request) is False
