@@ -1,4 +1,4 @@
-"""What a connector keeps: keys, headers, its loop's steps, its configuration; each choice alone."""
+"""The state of a connector: keys, headers, steps of its loop, configuration; each choice alone."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_part_of_a_token_is_an_object_of_json(text):
     assert _object(b'{"a":1e999}')["a"] > 0
 
 
-def test_a_token_of_another_issuer_is_none_of_ours_where_unsigned_ones_count(service):  # noqa: F811
+def test_a_token_of_another_issuer_is_not_issued_where_unsigned_ones_count(service):  # noqa: F811
     testing = verifier(service, allow_unsigned=lambda: True)
     assert not testing.issued(service.sign(iss="https://idp.example"))
     assert testing.issued(service.sign())
@@ -312,7 +312,7 @@ def test_a_host_with_a_slot():
     assert parse_query("a=1&a=&b") == {"a": ["1", ""], "b": [""]}
 
 
-def test_a_subject_that_is_no_address_has_none():
+def test_a_subject_without_an_address():
     for subject in ("", "p.safe.443.web_example.shop_example._.GET", "p.reply._.a.b.id-1", "\x00"):
         assert request_address(subject) is None
     for subject in ("", "p.safe.443.web_example.shop_example._.GET.a", "p.reply._.a.b"):
