@@ -182,7 +182,7 @@ class Reassembler(Generic[Part]):
     def _make_room(self, source: str) -> bool:
         """End the oldest transfer of the source that has the most, if ``source`` has fewer."""
         most, places = self._places.most_common(1)[0]
-        if most == source or places <= self._places[source] + 1:
+        if places <= self._places[source] + 1:  # its own, too
             return False
         self._displace(most)
         return True
@@ -191,7 +191,7 @@ class Reassembler(Generic[Part]):
         """End transfers of sources that hold more bytes than that of ``key``, until all fit."""
         while self._size > self.max_size:
             most, size = self._bytes.most_common(1)[0]
-            if most == key[0] or size <= self._bytes[key[0]]:
+            if size <= self._bytes[key[0]]:  # its own source, too
                 return False
             self._displace(most)
         return True
