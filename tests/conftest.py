@@ -31,7 +31,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move a test that counts what the others of its file did behind them, in any order."""
+    """Move a test that counts what the others of its file did behind them, in any order.
+
+    And mark those that need a session of Spark.
+    """
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
     last = [item for item in items if item.get_closest_marker("after_the_others")]
     for item in last:
         items.remove(item)

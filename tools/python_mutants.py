@@ -39,7 +39,7 @@ _LEAST_CPU, _SLOWER_CPU = 20.0, 1.0
 _FIRST = 30.0
 
 #: Seconds that all tests of a part may take.
-_ALL = 600.0
+_ALL = 2400.0
 
 #: Plugins of pytest that these tests do not need; to import them takes longer than most tests.
 _WITHOUT = tuple(
