@@ -40,8 +40,9 @@ class Part:
 
     #: Names or patterns.
     files: tuple[str, ...]
-    #: Arguments of pytest.
     tests: tuple[str, ...] = ()
+    #: What pytest is given beside the tests.
+    options: tuple[str, ...] = ()
     #: Tests in Rust; the quickest first, as a mutant is judged by the first test that fails.
     stages: tuple[Stage, ...] = ()
     #: Tests that do not end under coverage.
@@ -144,9 +145,9 @@ PARTS = {
     "permissions": Part(("python/subtrie/acl/**/*.py",), tests=("tests/acl",)),
     "audit": Part(
         tuple(f"python/subtrie/audit/{name}/*.py" for name in ("_answers", "_partial", "_tables")),
-        # Without Spark, whose workers coverage does not see: the same tables are made here.
+        # Coverage does not see the workers of Spark: the same tables are made without it.
+        options=("-m", "not spark", "-k", "not Spark"),
         tests=(
-            "-m", "not spark", "-k", "not Spark",
             *(
                 f"tests/audit/test_{name}.py"
                 for name in (
@@ -281,7 +282,9 @@ def _judged(
             copy_tree(folder)
             idle.put(python_mutants.Tree(folder))
         tree = idle.get()
-        coverage = tree.cover(part.tests, part.python_files, part.without_coverage)
+        coverage = tree.cover(
+            (*part.options, *part.tests), part.python_files, part.without_coverage
+        )
         idle.put(tree)
         print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)
         each = PythonMutants(coverage, idle, ends)

@@ -191,7 +191,7 @@ async def test_a_response_is_taken_on_the_loop_of_its_caller(make_memory):
     async with make_memory(WEB) as web:
         responses = web._client.responses
         other = asyncio.new_event_loop()
-        thread = threading.Thread(target=other.run_forever)
+        thread = threading.Thread(target=other.run_forever, daemon=True)
         thread.start()
         here, there = Call(asyncio.get_running_loop()), Call(other)
         for call in (here, there):
