@@ -160,7 +160,7 @@ PARTS = {
             *(
                 f"tests/answers/test_{name}.py"
                 for name in (
-                    "answer_options", "answer_rules", "claimed_identities", "microbus_latency",
+                    "answer_boundaries", "answer_options", "answer_rules", "claimed_identities", "microbus_latency",
                     "payload_heads",
                 )
             ),
