@@ -160,8 +160,8 @@ PARTS = {
             *(
                 f"tests/answers/test_{name}.py"
                 for name in (
-                    "answer_boundaries", "answer_options", "answer_rules", "claimed_identities", "microbus_latency",
-                    "payload_heads",
+                    "answer_boundaries", "answer_options", "answer_rules", "claimed_identities",
+                    "microbus_latency", "payload_heads",
                 )
             ),
         ),
