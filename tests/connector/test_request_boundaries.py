@@ -216,6 +216,29 @@ async def test_arguments_in_braces_need_values(make_memory):
         assert built(web, f"{URL}/a/{{id}}", params=[("id", "1"), ("id", "2")]).path == "/a/2"
 
 
+async def test_a_request_in_process_is_copied_only_if_it_may_be_sent_again(
+    make_memory, monkeypatch
+):
+    copies, received = [], RequestEnvelope.received
+    monkeypatch.setattr(
+        RequestEnvelope, "received", lambda self: copies.append(self.url) or received(self)
+    )
+    shop, web = make_memory(HOST), make_memory(WEB)
+    near, far = make_memory("near.example", locality="us-west"), make_memory(WEB, locality="us")
+    for each in (shop, near):
+        each.endpoint("GET", "/")(lambda: None)
+    async with shop, web, near, far:
+        await until(lambda: not any(each._runtime._background for each in (shop, web, near, far)))
+        copies.clear()
+        for _ in range(2):
+            await web.request("GET", f"{URL}/")
+        assert copies == []
+        for _ in range(2):  # the second time to the locality that answered
+            await far.request("GET", "https://near.example/?u=https://other.example/")
+        wanted = "https://loc-us.near.example:443/?u=https://other.example/"
+        assert copies == [wanted]
+
+
 # --- its outcome
 
 
