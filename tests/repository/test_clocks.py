@@ -48,9 +48,11 @@ ALLOWED = {
     "connector/test_config_sources.py::test_replicas_of_the_configurator_share_the_latest_"
     "values": DATE,
     "connector/test_credentials.py": DATE,
+    "connector/test_delivery_choices.py": DUE,
     "connector/test_faults.py::test_two_services_that_take_one_request_have_deadlines_of_their_"
     "own": LEAST,
     "connector/test_lifecycle.py::test_without_a_setting_a_hook_has_24_seconds_at_shutdown": DUE,
+    "connector/test_request_boundaries.py": DUE,
     "connector/test_services.py::test_runs_that_were_missed_are_not_made_up_for": DUE,
     "connector/test_timers.py": DUE,
     "connector/test_token_validity.py": DATE,
