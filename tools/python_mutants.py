@@ -291,9 +291,12 @@ class Tree:
 
 
 def _wait(run: subprocess.Popen[bytes], limit: float, cpu: float) -> bool:
-    """Wait for the end of a program; time in which this one was suspended does not count."""
+    """Wait for the end of a program.
+
+    Time does not count in which this one was suspended, or that one waited for others to be run.
+    """
     waited = 0.0
-    while waited < limit and _cpu(run.pid) < cpu:
+    while waited - _queued(run.pid) < limit and _cpu(run.pid) < cpu:
         before = time.monotonic()
         try:
             run.wait(0.5)
@@ -311,3 +314,11 @@ def _cpu(process: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _queued(process: int) -> float:
+    """Return the seconds that a program was ready and others ran: 0 where Linux does not tell."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0

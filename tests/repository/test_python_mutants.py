@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,3 +82,17 @@ def test_a_test_that_fails_once_kills_nothing(tmp_path):
     mutant = python_mutants.Mutant("part.py", "", 0)
     tree = python_mutants.Tree(tmp_path)
     assert tree.verdict(mutant, "x = 2\n", ["test_part.py::test_x"], 0.0) == "survived"
+
+
+def test_the_time_in_which_others_run_does_not_count(monkeypatch):
+    queued = [0.0]
+    monkeypatch.setattr(python_mutants, "_queued", lambda process: queued[0])
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as run:
+        assert not python_mutants._wait(run, 0.5, 60.0)
+        queued[0] = 1e9
+        run.stdin.close()
+        assert python_mutants._wait(run, 0.5, 60.0)
+    assert python_mutants._queued(run.pid) == 1e9
+    monkeypatch.undo()
+    assert python_mutants._queued(run.pid) == 0.0, "it has ended"
+    assert python_mutants._queued(os.getpid()) >= 0.0
