@@ -79,7 +79,7 @@ def test_times_of_sums_are_microseconds():
     assert time_of(0) == datetime(1970, 1, 1, tzinfo=UTC)
 
 
-EDGE = ("a", "request", "p", 443, "x", None, "verified", "a", True, 0, None, None, "jwt")
+EDGE = ("a", "request", "p", 443, "x", None, "verified", "a", True, 0, *[None] * 5)
 
 
 def test_sums_of_two_parts_add_in_any_order():
@@ -92,8 +92,8 @@ def test_sums_of_two_parts_add_in_any_order():
         ("match", ("a", 0, None, None), (1, 1, 1, frozenset({5}), None)),
         ("refusal", ("a", "x", None, 1, None, None), (1, 7)),
         ("refusal", ("a", "x", None, 1, None, None), (2, 3)),
-        ("flow", ("a",) * 9, (1, 2, 3, 4, 5, 6)),
-        ("flow", ("a",) * 9, (1, 1, 1, 1, None, None)),
+        ("flow", ("a",) * 9, (1, 2, 3, 4, 5, 6, None)),
+        ("flow", ("a",) * 9, (1, 1, 1, 1, None, None, None)),
         ("consumer", ("a",) * 7, (1, 2, 3, 4, 5)),
         ("consumer", ("a",) * 7, (1, 1, 1, 1, 9)),
         ("stored", ("a",) * 9, (1,)),
@@ -104,7 +104,7 @@ def test_sums_of_two_parts_add_in_any_order():
     wanted = {
         "edge": (11, 22, 33, 44, frozenset({1, 2}), 3, 9, "a", (7, "b"), "c"),
         "value": ("a", "c"), "match": (2, 3, 4, frozenset({4, 5}), 5), "refusal": (3, 7),
-        "flow": (2, 3, 4, 5, 5, 6), "consumer": (2, 3, 4, 1, 9), "stored": (3,),
+        "flow": (2, 3, 4, 5, 5, 6, None), "consumer": (2, 3, 4, 1, 9), "stored": (3,),
         "latency": ({5: 3, None: 1, 7: 1}, 1),
     }  # fmt: skip
     for some in (parts, parts[::-1]):
@@ -128,7 +128,7 @@ def test_sums_of_two_parts_add_in_any_order():
 )  # fmt: skip
 @pytest.mark.parametrize("more", [0, 1])
 def test_programs_of_one_user_are_single_up_to_a_hundred(kind, owner, client, more):
-    values = {"flow": (1, 1, 0, 1, 1, 1), "stored": (1,), "latency": ({1: 1}, 0),
+    values = {"flow": (1, 1, 0, 1, 1, 1, None), "stored": (1,), "latency": ({1: 1}, 0),
               "consumer": (1, 0, 0, 1, 1)}[kind]  # fmt: skip
     length = {"flow": 9, "stored": 9, "latency": 7, "consumer": 7}[kind]
 
@@ -186,11 +186,11 @@ def flow(subscriber=None, queue=None, pattern="x") -> tuple[str | None, ...]:
 @pytest.mark.parametrize(
     ("lost", "answers", "left", "stored"),
     [
-        ((4, 0, 4, 40, 1, 9), 1, (3, 0, 3, 30, 1, 9), (1, 1, 0, 10, 1, 9)),
-        ((4, 0, 4, 40, 1, 9), 4, None, (4, 4, 0, 40, 1, 9)),
-        ((4, 0, 4, 40, 1, 9), 7, None, (4, 4, 0, 40, 1, 9)),
-        ((4, 0, 2, 40, 1, 9), 3, (2, 0, 0, 20, 1, 9), (2, 2, 0, 20, 1, 9)),
-        ((4, 0, 0, 40, 1, 9), 3, (4, 0, 0, 40, 1, 9), None),
+        ((4, 0, 4, 40, 1, 9, None), 1, (3, 0, 3, 30, 1, 9, None), (1, 1, 0, 10, 1, 9, None)),
+        ((4, 0, 4, 40, 1, 9, None), 4, None, (4, 4, 0, 40, 1, 9, None)),
+        ((4, 0, 4, 40, 1, 9, None), 7, None, (4, 4, 0, 40, 1, 9, None)),
+        ((4, 0, 2, 40, 1, 9, None), 3, (2, 0, 0, 20, 1, 9, None), (2, 2, 0, 20, 1, 9, None)),
+        ((4, 0, 0, 40, 1, 9, None), 3, (4, 0, 0, 40, 1, 9, None), None),
         (None, 3, None, None),
     ],
 )
@@ -198,44 +198,45 @@ def test_an_answer_says_that_a_message_was_not_lost(lost, answers, left, stored)
     sums = Sums()
     if lost is not None:
         sums.add("flow", flow(), lost)
-    sums.add("flow", flow(pattern="y"), (1, 0, 1, 1, None, None))
+    sums.add("flow", flow(pattern="y"), (1, 0, 1, 1, None, None, None))
     sums.add("stored", flow("stream S", "q"), (answers,))
     found = answered(sums)
-    assert found.pop(flow(pattern="y")) == (1, 0, 1, 1, None, None)
+    assert found.pop(flow(pattern="y")) == (1, 0, 1, 1, None, None, None)
     assert (found.get(flow()), found.get(flow("stream S", "q"))) == (left, stored)
-    before = (1, 2, 3, 4, 0, 20)
+    before = (1, 2, 3, 4, 0, 20, None)
     sums.add("flow", flow("stream S", "q"), before)
     both = answered(sums)[flow("stream S", "q")]
     if stored is None:
         assert both == before
     else:
         added = tuple(a + b for a, b in zip(before[:4], stored[:4], strict=True))
-        assert both == (*added, 0, 20)
+        assert both == (*added, 0, 20, None)
 
 
 def test_the_messages_of_a_publisher_by_what_became_of_them():
-    sent = _Sent()
+    sent, rate = _Sent(), (1, 0, 5)
+    sent.rate_of_lost = rate
     sent.add((4, 1, 40, 3, 0), (2, 8), (5, 5), ())
     sent.add((6, 1, 60, 5, 2), (1, 9), (None, None), (Receiver("stream S"),))
     assert (sent.published, sent.lost, sent.size, sent.taken, sent.forwarded) == (10, 2, 100, 8, 2)
     assert (sent.span, sent.span_of_lost, sent.others) == ((1, 9), (5, 5), (Receiver("stream S"),))
-    assert sent.stored == (10, 10, 0, 100, 1, 9)
-    assert sent.received(7) == (10, 7, 0, 100, 1, 9)
+    assert sent.stored == (10, 10, 0, 100, 1, 9, None)
+    assert sent.received(7) == (10, 7, 0, 100, 1, 9, None)
     assert sent.passed_on == 0
-    assert sent.sent_on(3) == (3, 3, 0, 30, 1, 9)
-    assert sent.sent_on(30) == (10, 10, 0, 100, 1, 9)
-    assert sent.left == (2, 0, 2, 20, 5, 5)
+    assert sent.sent_on(3) == (3, 3, 0, 30, 1, 9, None)
+    assert sent.sent_on(30) == (10, 10, 0, 100, 1, 9, None)
+    assert sent.left == (2, 0, 2, 20, 5, 5, rate)
     sent.unstored = 3
-    assert sent.stored == (7, 7, 0, 70, 1, 9)
-    assert sent.after_deletion == (3, 0, 3, 30, 9, 5)
+    assert sent.stored == (7, 7, 0, 70, 1, 9, None)
+    assert sent.after_deletion == (3, 0, 3, 30, 9, 5, None)
     sent.others = ()
-    assert sent.received(7) == (8, 7, 0, 80, 1, 9)
-    assert sent.elsewhere == (8, 8, 0, 80, 1, 9)
+    assert sent.received(7) == (8, 7, 0, 80, 1, 9, None)
+    assert sent.elsewhere == (8, 8, 0, 80, 1, 9, None)
     sent.taken = 0
     assert sent.passed_on == 2
-    assert sent.left == (2, 0, 2, 20, 5, 5)
+    assert sent.left == (2, 0, 2, 20, 5, 5, rate)
     sent.forwarded = 0
-    assert sent.left == (10, 0, 2, 100, 1, 9)
+    assert sent.left == (10, 0, 2, 100, 1, 9, rate)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,8 @@ def test_a_consumer_of_which_no_client_received_any_has_a_row():
 
 def edge(**changed) -> dict:
     made = {"service": "a", "kind": "request", "pattern": "p", "standing": "verified",
-            "allowed": None, "account": None, "identity_source": "jwt", "code": None,
+            "allowed": None, "account": None, "user": None, "client": None,
+            "identity_source": "jwt", "code": None,
             "published": 1, "taken": 1, "days": {1}, "witnesses": {"w"}}  # fmt: skip
     return {**made, **changed}
 
@@ -428,7 +430,8 @@ def test_rules_that_every_service_has_are_left_out():
 def messages(**changed) -> dict:
     made = {"published": 1, "witnesses": {"p.safe.443.a.b._.GET.x"}, "identity": "a",
             "pattern": "x.7",
-            "account": None, "allowed": None, "standing": "verified", "plane": "p",
+            "account": None, "user": None, "client": None, "identity_source": None,
+            "allowed": None, "standing": "verified", "plane": "p",
             "first": at(1), "last": at(2)}  # fmt: skip
     return {**made, **changed}
 
@@ -444,8 +447,12 @@ def test_each_kind_of_violation_has_its_row():
             messages(identity="b", plane="r"), messages(identity="b", plane="q"),
         ],
         lambda row, witness: f"rule of {witness}",
-        [("a", "s.1", None, at(5), None), ("a", "s.2", "g", at(4), None), ("a", "t", None, at(3),
-         "X")],
+        [
+            messages(pattern=pattern, queue=queue, start=at(start), account=account)
+            for pattern, queue, start, account in (
+                ("s.1", None, 5, None), ("s.2", "g", 4, None), ("t", None, 3, "X"),
+            )
+        ],
     )  # fmt: skip
     found = {(r["kind"], r["who"], r["subject"], r["account"]): r for r in rows}
     assert len(found) == len(rows) == 6
