@@ -41,8 +41,7 @@ class Part:
     #: Names or patterns.
     files: tuple[str, ...]
     tests: tuple[str, ...] = ()
-    #: What pytest is given beside the tests.
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # of pytest
     #: Tests in Rust; the quickest first, as a mutant is judged by the first test that fails.
     stages: tuple[Stage, ...] = ()
     #: Tests that do not end under coverage.
@@ -147,23 +146,22 @@ PARTS = {
         tuple(f"python/subtrie/audit/{name}/*.py" for name in ("_answers", "_partial", "_tables")),
         # Coverage does not see the workers of Spark: the same tables are made without it.
         options=("-m", "not spark", "-k", "not Spark"),
-        tests=(
-            *(
-                f"tests/audit/test_{name}.py"
-                for name in (
-                    "accounts", "connections", "consumers", "delivery_rule", "expectations",
-                    "identity", "inboxes", "jetstream", "matched", "partials_add", "plain_audit",
-                    "planted_faults", "programs", "read_once", "saved_events", "several_servers",
-                    "traffic_sums", "without_times",
-                )
-            ),
-            *(
-                f"tests/answers/test_{name}.py"
-                for name in (
-                    "answer_boundaries", "answer_options", "answer_rules", "claimed_identities",
-                    "microbus_latency", "payload_heads",
-                )
-            ),
+        tests=tuple(
+            f"tests/{name}.py"
+            for name in (
+                "answers/test_answer_boundaries", "answers/test_answer_options",
+                "answers/test_answer_rules", "answers/test_claimed_identities",
+                "answers/test_microbus_latency", "answers/test_payload_heads",
+                *(
+                    f"audit/test_{each}"
+                    for each in (
+                        "accounts", "connections", "consumers", "delivery_rule", "expectations",
+                        "identity", "inboxes", "jetstream", "matched", "partials_add",
+                        "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
+                        "several_servers", "traffic_sums", "without_times",
+                    )
+                ),
+            )
         ),
     ),
 }  # fmt: skip
@@ -282,9 +280,8 @@ def _judged(
             copy_tree(folder)
             idle.put(python_mutants.Tree(folder))
         tree = idle.get()
-        coverage = tree.cover(
-            (*part.options, *part.tests), part.python_files, part.without_coverage
-        )
+        tests = (*part.options, *part.tests)
+        coverage = tree.cover(tests, part.python_files, part.without_coverage)
         idle.put(tree)
         print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)
         each = PythonMutants(coverage, idle, ends)
