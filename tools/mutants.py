@@ -153,8 +153,7 @@ PARTS = {
                 "answers/test_answer_rules", "answers/test_claimed_identities",
                 "answers/test_microbus_latency", "answers/test_payload_heads",
                 *(
-                    f"audit/test_{each}"
-                    for each in (
+                    f"audit/test_{each}" for each in (
                         "accounts", "connections", "consumers", "delivery_rule", "expectations",
                         "identity", "inboxes", "jetstream", "matched", "partials_add",
                         "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
