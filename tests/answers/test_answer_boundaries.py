@@ -28,8 +28,9 @@ from subtrie.audit._answers.sums import (
     time_of,
 )
 from subtrie.audit._answers.violations import violation_rows
+from subtrie.audit._identity import may_be_equal
 from subtrie.audit._partial.selection import Chooser, Selection
-from subtrie.audit._tables.accounts import Accounts, may_be_equal, only_account, told
+from subtrie.audit._tables.accounts import Accounts, only_account, told
 from subtrie.audit._tables.answer_sums import _Sent, _values
 from subtrie.audit._tables.streams import (
     KnownStreams,
