@@ -295,3 +295,56 @@ def test_a_token_inside_a_longer_text_is_redacted():
         assert "eyJ0" not in secrets.redact_text(text)
         assert b"eyJ0" not in secrets.redact_bytes(text.encode())
     assert secrets.redact_text("eyJshort.abcd eyJ0eXAiOiJK.abc") == "eyJshort.abcd eyJ0eXAiOiJK.abc"
+
+
+@pytest.mark.parametrize(
+    "name", ["pass", "password", "auth_token", "jwt", "nkey", "sig", "proxy_sig", "nonce"]
+)
+def test_each_option_with_a_secret_is_redacted_in_any_case(name):
+    for key in (name, name.upper(), name.title()):
+        told = {"a": [{key: "hunter2", "x": 1}], "lang": "go"}
+        assert secrets.redacted(told) == {"a": [{key: "[REDACTED]", "x": 1}], "lang": "go"}
+        text = json.dumps(told)
+        assert secrets.redact_text(text) == text.replace("hunter2", "[REDACTED]")
+        assert secrets.redact_text(text.replace(": ", " : ")).count("[REDACTED]") == 1
+        for empty in ("", None, 0):
+            assert secrets.redacted({key: empty}) == {key: empty}
+    assert secrets.redacted({f"x{name}": "hunter2"}) == {f"x{name}": "hunter2"}
+    assert {
+        "pass", "password", "auth_token", "jwt", "nkey", "sig", "proxy_sig", "nonce",
+    } == secrets.SECRET  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie"])
+def test_each_header_with_credentials_is_redacted(name):
+    for before in ("", "\r\n", r"\r\n", r"\t", '"', " ", "x "):
+        text = f"{before}{name}: Bearer hunter2"
+        assert secrets.redact_text(text) == f"{before}{name}: [REDACTED]"
+        assert secrets.redact_bytes(text.encode()) == f"{before}{name}: {'*' * 14}".encode()
+    for other in (f"X-{name}: hunter2", f"{name}s: hunter2", f"{name} hunter2"):
+        assert secrets.redact_text(other) == other
+
+
+@pytest.mark.parametrize("kind", "UAONCXSPZ")
+@pytest.mark.parametrize("length", [55, 56, 57])
+def test_a_seed_of_each_kind_is_redacted_whole(kind, length):
+    seed = f"S{kind}{'A' * length}"
+    wanted = length == 56 and kind in "UAONCX"
+    assert secrets.redact_text(f"<{seed}>") == ("<[REDACTED]>" if wanted else f"<{seed}>")
+    assert (seed.encode() not in secrets.redact_bytes(seed.encode())) == wanted
+    assert secrets.redact_text(f"A{seed}") == f"A{seed}"
+
+
+@pytest.mark.parametrize("first", [7, 8, 9])
+@pytest.mark.parametrize("second", [3, 4, 5])
+@pytest.mark.parametrize("third", [None, 3, 4])
+def test_what_is_long_enough_to_be_a_jwt_is_redacted(first, second, third):
+    whole = ["eyJ" + "a" * first, "b" * second, *(["c" * third] if third else [])]
+    is_jwt = first >= 8 and second >= 4
+    taken = 3 if third == 4 else 2
+    wanted = ".".join(["x[REDACTED]", *whole[taken:]]) if is_jwt else "x" + ".".join(whole)
+    text = "x" + ".".join(whole)
+    assert secrets.redact_text(text) == wanted
+    shown = secrets.redact_bytes(text.encode()).decode()
+    assert len(shown) == len(text)
+    assert ("*" in shown) == is_jwt
