@@ -91,8 +91,10 @@ def test_an_index_is_shown_as_a_tree_and_a_large_one_as_its_size(trie):
     assert html.startswith("<pre>")
     assert "&lt;b&amp;" in html
     assert html.count("\n") == str(trie).count("\n")
-    for number in range(MAX_TREE):
+    for number in range(MAX_TREE - 1):
         trie.add(f"a.{number}", number)
+    assert trie._repr_html_().startswith("<pre>")
+    trie.add("a.last", 1)
     assert ["subscriptions", str(MAX_TREE + 1)] in read(trie).rows
 
 
@@ -133,6 +135,12 @@ def test_a_long_table_is_cut_and_says_so():
     text = table("t", ["n"], ([n] for n in range(MAX_ROWS + 7)))
     assert text.count("<tr>") == MAX_ROWS + 1
     assert "… and 7 more" in text
+    assert "more" not in table("t", ["n"], ([n] for n in range(MAX_ROWS)))
+    assert "<p>… and 1,000 more</p>" in table("t", ["n"], [[None]] * (MAX_ROWS + 1000))
+    assert table("t", (), [[None, 0]]) == (
+        "<table><caption>t</caption><tbody><tr>"
+        '<td style="text-align:left"></td><td style="text-align:left">0</td></tr></tbody></table>'
+    )
 
 
 def test_a_subject_is_shown_as_python_writes_it():

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from subtrie import PermissionsError
-from subtrie._core.duration import format_duration, parse_duration
+from subtrie import PermissionsError, SubtrieError
+from subtrie._core.duration import format_duration, parse_duration, readable_duration
+from subtrie._core.file_errors import MAX_MISTAKES, Mistakes, file_error, other_mistakes
 from subtrie._nats.creds_file import format_creds, is_creds, jwt_in_creds
 from subtrie._nats.jwt import (
     MAX_JWT,
@@ -57,6 +58,70 @@ WRITTEN = [
 def test_a_duration_is_written_as_go_writes_it_and_read_back(nanoseconds, text):
     assert format_duration(nanoseconds) == text
     assert parse_duration(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        (f"{2**63 - 1}ns", 2**63 - 1), (f"{2**63}ns", None), (f"-{2**63 - 1}ns", 1 - 2**63),
+        (f"-{2**63}ns", -(2**63)), (f"-{2**63 + 1}ns", None),
+        ("0" * 998 + "1s", 10**9), ("0" * 999 + "1s", None),
+        ("+0", 0), ("-0", 0), ("0", 0), ("00", None), ("1", None), ("1.s", 10**9),
+        (".5s", 5 * 10**8), (".s", None), ("1h1h", 7200 * 10**9), ("1.9ns", 1), ("1us", 1000),
+        ("1µs", 1000), ("1μs", 1000), ("1 s", None), ("1S", None), ("- 1s", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_duration_is_read_up_to_the_limits_of_go(text, nanoseconds):
+    """Bug: the least duration of Go was none."""
+    assert parse_duration(text) == nanoseconds
+
+
+@pytest.mark.parametrize("text", ["999ns", "1µs", "999.999µs", "1ms", "999.999999ms", "1s",
+                                  "59.999999999s", "1m0s", "59m59s", "1h0m0s", "1h0m0.5s",
+                                  "-1.5µs", "0s"])  # fmt: skip
+def test_a_duration_on_either_side_of_each_unit_is_written_with_it(text):
+    nanoseconds = parse_duration(text)
+    assert nanoseconds is not None
+    assert format_duration(nanoseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(60, "1m"), (3600, "1h"), (3660, "1h1m"), (3601, "1h0m1s"), (90, "1m30s"), (0, "0s"),
+     (-1, "any time"), (600, "10m"), (36000, "10h"), (1.5e-6, "1.5µs")],
+)  # fmt: skip
+def test_a_duration_is_shown_without_parts_that_are_zero(seconds, text):
+    assert readable_duration(seconds) == text
+
+
+@pytest.mark.parametrize("count", [0, 1, MAX_MISTAKES - 1, MAX_MISTAKES, MAX_MISTAKES + 5])
+def test_the_first_mistakes_of_a_file_are_raised_together(count, tmp_path):
+    found = Mistakes()
+
+    def add_all():
+        for line in range(1, count + 1):
+            found.add(file_error("jwt", f"S{'U' * 30} x", tmp_path / "f", line))
+        found.check()
+
+    if not count:
+        add_all()
+        return
+    with pytest.raises(SubtrieError) as caught:
+        add_all()
+    mistakes = [caught.value, *other_mistakes(caught.value)]
+    assert [each.line for each in mistakes] == [*range(1, min(count, MAX_MISTAKES) + 1)]
+    for each in mistakes:
+        assert str(each).startswith(f"{tmp_path / 'f'}:{each.line}: ")
+        assert each.file == str(tmp_path / "f")
+        assert "[seed] x" in str(each)
+        assert "UUU" not in str(each)
+    alone = file_error("jwt", 7, tmp_path / "f")
+    assert str(alone).startswith(f"{tmp_path / 'f'}: ")
+    assert alone.line is None
+    nowhere = file_error("jwt", 7)
+    assert (nowhere.file, nowhere.line) == (None, None)
+    assert str(nowhere) in str(alone)
+    assert other_mistakes(nowhere) == ()
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,10 @@ def parse_duration(text: str) -> int | None:
     for whole, part, unit in _PART.findall(text):
         size = _UNITS[unit]
         total += int(whole or "0") * size + int(part or "0") * size // 10 ** len(part)
-    if total > _LONGEST:
+    negative = text.startswith("-")
+    if total > _LONGEST + negative:
         return None
-    return -total if text.startswith("-") else total
+    return -total if negative else total
 
 
 def format_duration(nanoseconds: int) -> str:
