@@ -319,6 +319,27 @@ UNACKNOWLEDGED = FindingRule(
     ),
 )
 
+#: The rule about programs that acknowledge, and receive the same messages again.
+AGAIN = FindingRule(
+    "consumers",
+    ("stream", "consumer", "who"),
+    "redelivered",
+    "consumer",
+    # Each message came twice more, on average: a restart or a single loss causes fewer.
+    lambda row: "warning" if 3 * row["redelivered"] >= 2 * row["delivered"] else "note",
+    lambda row: (
+        f"{row['who']} receives again what stream {row['stream']}, consumer {row['consumer']}, "
+        f"delivered: {row['redelivered']:,} of {row['delivered']:,} messages"
+    ),
+    "It refused them (-NAK), or acknowledged later than the ack wait. After max_deliver times a "
+    "stream gives a message up.",
+    _always(
+        "Find out why the program refuses them, or let the consumer wait longer (ack_wait). The "
+        "log has what it answered: subtrie report lines."
+    ),
+    lambda row: bool(row["redelivered"] and row["acknowledged"]),
+)
+
 #: The rule about consumers that deliver to a subject without a subscriber; its level and what is
 #: wanted need the subscriptions.
 UNHEARD = FindingRule(

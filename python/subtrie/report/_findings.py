@@ -18,7 +18,7 @@ from ..audit._results.row_lines import key_text
 from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
 from ._causes import Judged, Program, Subscribers, by_identity, overlapped, with_slow_consumers
-from ._finding_rules import RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
+from ._finding_rules import AGAIN, RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
 from ._rows import earliest, latest, rate_of, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     subscribers = Subscribers(result)
     last = _links(subscribers)  # what its messages tell of a leaf node is not told again
     rules = [_without_spoofed(each, result) for each in rules if each.table != last.table]
-    rules += [_unacknowledged(result), _unheard(result), last]
+    rules += [_unacknowledged(result), AGAIN, _unheard(result), last]
     judged = (
         each
         for rule in rules
@@ -225,7 +225,7 @@ class _Group:
     def __init__(self) -> None:
         self.count = self.rows = 0
         self.largest: Row = {}
-        self.sums = {"accepted": 0, "received": 0, "redelivered": 0}
+        self.sums = dict.fromkeys(("accepted", "received", "delivered", "redelivered"), 0)
         self.first: Any = None
         self.last: Any = None
         self._rate: tuple[int, ...] | None = None
