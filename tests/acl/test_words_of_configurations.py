@@ -7,8 +7,11 @@ import re
 import subprocess
 import urllib.request
 
+import pytest
+
 from servers import find_binary, monitor, serving
 from subtrie import PermissionsError
+from subtrie.acl._load import config_parser
 from subtrie.acl._load.config_parser import parse_file
 
 ENV = {"E": "env word", "Q": "'a b'", "N": "'$V'", "HOME": "/"}
@@ -102,3 +105,43 @@ def test_the_number_of_each_unit(tmp_path):
     values = parse_file(tmp_path / "nats.conf", {}, tmp_path).value
     told = variables(tmp_path, config)
     assert {key: told[key] for key in sizes} == {key: values[key].value for key in sizes}
+
+
+def test_nesting_and_includes_are_bounded_on_both_sides(tmp_path, monkeypatch):
+    def reason(text):
+        path = tmp_path / "nats.conf"
+        path.write_text(text)
+        try:
+            parse_file(path, {}, tmp_path)
+        except PermissionsError as error:
+            return error.reason
+        return None
+
+    most = config_parser.MAX_DEPTH
+    for count in (most - 1, most):
+        expected = None if count < most else "conf-depth"
+        assert reason(f"a: {'[' * count}{']' * count}\n") == expected
+        assert reason(f"a {'{ b ' * count}: 1{'}' * count}\n") == expected
+        for number in range(count):
+            text = f"include f{number + 1}\n" if number < count - 1 else "a: 1\n"
+            (tmp_path / f"f{number}").write_text(text)
+        assert reason("include f0\n") == (None if count < most else "include-depth")
+    monkeypatch.setattr(config_parser, "MAX_FILES", 3)
+    (tmp_path / "one").write_text("a: 1\n")
+    assert reason("include one\ninclude one\n") is None
+    assert reason("include one\ninclude one\ninclude one\n") == "include-depth"
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), [
+    ("values.yaml", "port: 1\n", "conf-yaml"), ("values.yml", "port: 1\n", "conf-yaml"),
+    ("nats.conf", "apiVersion: v1\nkind: ConfigMap\n", "conf-yaml"),
+    ("nats.conf", "apiVersion: v1\n", None), ("nats.conf", "kind: x\n", None),
+])  # fmt: skip
+def test_yaml_is_known_by_its_name_or_by_both_of_its_keys(name, text, reason, tmp_path):
+    (tmp_path / name).write_text(text)
+    if reason is None:
+        assert parse_file(tmp_path / name, {}, tmp_path).value
+        return
+    with pytest.raises(PermissionsError) as caught:
+        parse_file(tmp_path / name, {}, tmp_path)
+    assert caught.value.reason == reason
