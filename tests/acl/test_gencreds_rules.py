@@ -6,6 +6,7 @@ import pytest
 
 from subtrie import AddressError, PermissionsError, microbus
 from subtrie.gencreds import EndpointUse, Service, rule, rules
+from subtrie.gencreds._service import RawSubject
 
 pytestmark = pytest.mark.usefixtures("engine_in_use")
 
@@ -106,6 +107,27 @@ def test_an_open_port_is_never_the_trust_root():
     assert text == "p.safe.*.a_b.*.*.*.>"
     text = rule("subscribe", plane="p", host="c.d", port=0, method="ANY", path="/x/{y}")
     assert text == "p.safe.*.*.c_d.*.*.x.*"
+
+
+def test_a_caller_goes_with_publish_and_only_there():
+    parts = {"plane": "p", "host": "c.d", "port": 443, "method": "GET", "path": "/x"}
+    assert rule("PUB", source="a.b", **parts) == rule("publish", source="a.b", **parts)
+    assert rule("SUB", **parts) == rule("subscribe", **parts)
+    for verb, source in (("publish", None), ("PUB", None), ("subscribe", "a.b"), ("SUB", "a.b")):
+        with pytest.raises(ValueError, match="source goes with 'publish', and only there"):
+            rule(verb, source=source, **parts)
+    for verb in ("pub", "request", ""):
+        with pytest.raises(ValueError, match="verb must be 'publish' or 'subscribe', not"):
+            rule(verb, source="a.b", **parts)
+
+
+@pytest.mark.parametrize(("wide", "covered"), [("x.>", True), ("x.> q", False), ("x.*", True)])
+def test_a_pattern_of_a_queue_covers_no_other(wide, covered):
+    raw = tuple(RawSubject("subscribe", each, "f.py", 1) for each in (wide, "x.y", "x.y q"))
+    entries = rules(Service("a.b", raw=raw), "p").subscribe_allow
+    assert wide in entries
+    assert "x.y q" in entries
+    assert ("x.y" not in entries) is covered
 
 
 def test_traffic_of_a_service_is_allowed_by_its_rules():

@@ -11,7 +11,7 @@ from raw_client import RawClient
 from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions
-from subtrie.gencreds import plan, sign
+from subtrie.gencreds import plan, sign, write_all
 from subtrie.gencreds._size import jwt_limit
 
 OPERATOR = Operator()
@@ -76,3 +76,38 @@ def test_the_costliest_rules_are_named():
     assert f"{planned.size:,} of 3,795 bytes" in message
     for _, rule, cost in planned.costliest:
         assert f"{rule} ({cost} bytes)" in message
+
+
+def test_the_bytes_of_a_rule_are_those_that_the_token_loses_without_it():
+    rules = [f"p.{'y' * n}" for n in range(1, 40)]
+    whole = plan(Permissions(publish_allow=rules, subscribe_allow=()), name="a").size
+    for n in (0, 7, 38):
+        left = Permissions(publish_allow=rules[:n] + rules[n + 1 :], subscribe_allow=())
+        one = Permissions(publish_allow=[rules[n]], subscribe_allow=())
+        ((_, _, cost),) = plan(one, name="a").costliest
+        assert abs(whole - plan(left, name="a").size - cost) <= 1
+
+
+def test_files_are_written_whole_and_what_a_killed_run_left_goes(tmp_path):
+    """A link is replaced, not followed; a folder is refused, and then no file changes."""
+    left, other = tmp_path / ".a.creds.0.subtrie-part", tmp_path / ".a.part"
+    for each in (left, other, tmp_path / "target"):
+        each.write_text("before")
+    (tmp_path / "folder").mkdir()
+    for name, leads in (("link", "target"), ("to-folder", "folder"), ("broken", "nothing")):
+        (tmp_path / name).symlink_to(tmp_path / leads)
+    names = ["a.creds", "link", "to-folder", "broken"]
+    write_all([(name, tmp_path / name) for name in names])
+    assert not left.exists()
+    assert (other.read_text(), (tmp_path / "target").read_text()) == ("before", "before")
+    for name in names:
+        path = tmp_path / name
+        assert not path.is_symlink()
+        assert path.read_text() == name
+        assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(IsADirectoryError, match="folder is a folder"):
+        write_all([("new", tmp_path / "a.creds"), ("new", tmp_path / "folder")])
+    assert (tmp_path / "a.creds").read_text() == "a.creds"
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
+        [*names, ".a.part", "target", "folder"]
+    )

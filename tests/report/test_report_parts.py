@@ -10,6 +10,7 @@ import pytest
 from report_runs import START, RunOfRows, call, row
 
 from subtrie.audit import TABLES
+from subtrie.audit._schema import TABLE_COLUMNS
 from subtrie.microbus import encode_reply
 from subtrie.report import Report, read_report, to_html, to_markdown
 from subtrie.report import _edges as edges
@@ -205,6 +206,12 @@ def test_each_column_has_the_kind_of_its_values():
     from subtrie.report._sections import _KINDS
 
     assert {name: _KINDS.get(name, "text") for name in wanted} == wanted
+    texts, numbers = {"text", "subject"}, {"count", "bytes", "number", "share", "microseconds"}
+    kinds = {"timestamp": {"time"}, "boolean": {"flag"}, "string": texts, "bigint": numbers,
+             "int": numbers, "double": numbers}  # fmt: skip
+    for table, columns in TABLE_COLUMNS.items():
+        for name, stored in columns if table != "runs" else ():
+            assert _KINDS.get(name, "text") in kinds.get(stored, texts), (table, name, stored)
 
 
 def test_the_title_names_three_planes():
