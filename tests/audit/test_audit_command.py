@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -291,6 +292,60 @@ def test_ids_are_redacted_in_replies_and_slots() -> None:
     assert hidden.text("orders.new") == "orders.new"
     with pytest.raises(ValueError, match="one of path, id"):
         Redaction(("host",), b"0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("subject", "path", "ids"),
+    [
+        ("p1.safe.443.a.b.id-7f.GET.x.y", {7, 8}, {5}),
+        ("p1.danger.443.a.b.id-7f.GET.x", {7}, {5}),
+        ("p1.*.443.a.b.id-7f.GET.x", {7}, {5}),
+        ("p1.other.443.a.b.id-7f.GET.x", set(), set()),
+        ("p1.safe.443.*.b.*.GET.*.x.>", {8}, set()),
+        ("p1.safe.443.a.b.loc-x.GET", set(), set()),
+        ("p1.reply._.a.b.id-7f", set(), {5}),
+        ("p1.reply._.a.b.id-7f.x.y", set(), set()),
+        ("p1.reply._.a.b", set(), set()),
+        ("a.safe", set(), set()), ("a", set(), set()), ("", set(), set()),
+    ],
+)  # fmt: skip
+def test_only_the_slots_that_are_named_are_redacted(subject, path, ids) -> None:
+    for slots, places in ((("path",), path), (("id",), ids), (("path", "id"), path | ids)):
+        hidden = Redaction(slots, b"0123456789abcdef").text(subject)
+        assert hidden is not None
+        before, after = subject.split("."), hidden.split(".")
+        assert len(before) == len(after)
+        assert {n for n, token in enumerate(before) if after[n] != token} == places
+        for place in places:
+            digest = after[place].removeprefix("id-") if place in ids else after[place]
+            assert re.fullmatch("[0-9a-f]{12}", digest)
+            assert after[place].startswith("id-") == (place in ids)
+        other = Redaction(slots, b"0123456789abcdeg").text(subject)
+        assert (other == hidden) == (not places)
+    assert Redaction(("path",), bytes(16)).text(None) is None
+
+
+@pytest.mark.parametrize(("length", "right"), [(15, False), (16, True), (64, True), (65, False)])
+def test_the_key_of_a_redaction_has_a_length(length, right) -> None:
+    if right:
+        assert Redaction(("path",), bytes(length)).slots == ("path",)
+    else:
+        with pytest.raises(ValueError, match="16 to 64 bytes"):
+            Redaction(("path",), bytes(length))
+
+
+def test_columns_of_events_are_redacted_and_unparseable_text_is_left_out() -> None:
+    subjects = ["p1.safe.443.a.b._.GET.x", None, "p1.safe.443.a.b._.GET.x", "orders.x"]
+    names = ("subject", "reply", "_corrupt_record", "text", "other")
+    batch = pa.record_batch([pa.array(subjects)] * len(names), names)
+    hidden = Redaction(("path",), bytes(16))
+    found = hidden.columns(batch, [*names[:-1], "absent"]).to_pydict()
+    told = [hidden.text(each) for each in subjects]
+    assert told[0] != subjects[0]
+    assert found == {
+        "subject": told, "reply": told, "_corrupt_record": [None] * 4, "text": [None] * 4,
+        "other": subjects,
+    }  # fmt: skip
 
 
 def test_periods_of_the_call_graph(run_both, mixed) -> None:
