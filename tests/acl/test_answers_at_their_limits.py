@@ -315,3 +315,41 @@ def test_refusals_are_added_up_by_rule():
         ("subscribe", None, True, 4, "s"),
     ]  # fmt: skip
     assert [(e.verb, e.witness) for e in uncovered(rules, seen)] == [("subscribe", "t q")]
+
+
+# --- flows
+
+
+def test_exports_and_imports_that_deserve_a_look(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("""accounts {
+A { users: [ { user: a, password: x, permissions: { publish: [ pub, ask ], subscribe: none } } ]
+  exports: [
+    { stream: pub, accounts: [ B ] }
+    { stream: free }
+    { stream: hidden, accounts: [ B ] }
+    { service: ask, accounts: [ B ] }
+  ] }
+B { users: [ { user: b, password: x, permissions: { publish: none, subscribe: [ pub, free ] } } ]
+  imports: [
+    { stream: { account: A, subject: pub } }
+    { stream: { account: A, subject: free } }
+    { service: { account: A, subject: ask } }
+  ] } }
+""")
+    deployment = Deployment.load(path)
+    assert [(each.account, each.line, each.code, each.message) for each in deployment.unused()] == [
+        ("A", 5, "public-export", "stream free may be imported by any account"),
+        ("A", 6, "unused-export", "no account imports the stream hidden"),
+        ("B", 12, "unused-import", "no user of A may publish to the stream free"),
+        ("B", 13, "unused-import", "no user of B may publish to the service ask"),
+        ("B", 13, "unused-import", "no user of A may receive from the service ask"),
+    ]
+    assert {each.file for each in deployment.unused()} == {str(path)}
+    rows = [(e.kind, e.source, e.target, e.published, e.received, e.senders, e.receivers, e.start)
+            for e in deployment.flows()]  # fmt: skip
+    assert rows == [
+        ("stream", "A", "B", "pub", "pub", ("A/a",), ("B/b",), "pub"),
+        ("stream", "A", "B", "free", "free", (), ("B/b",), "free"),
+        ("service", "B", "A", "ask", "ask", (), (), "ask"),
+    ]
