@@ -139,6 +139,46 @@ def test_what_was_proven_comes_before_what_is_claimed(options, who, source, clai
     assert identity_of_options(options) == who
 
 
+@pytest.mark.parametrize(
+    ("options", "account", "checked", "who"),
+    [
+        ({"user": "a.com", "name": "b.com"}, None, True, ("a.com", "user", "a.com", "b.com")),
+        ({"user": "Several", "name": "b.com"}, None, True,
+         ("b.com", "claimed", "Several", "b.com")),
+        ({"user": "Several", "name": "B c"}, None, True, ("Several", "user", "Several", "B c")),
+        ({"user": "Several"}, None, True, ("Several", "user", "Several", None)),
+        ({"nkey": "UX", "name": "b.com"}, None, True, ("UX", "nkey", "UX", "b.com")),
+        ({"jwt": EVIL, "name": "n"}, None, True, ("evil.shop", "jwt", "UEVIL", "n")),
+        ({"jwt": token(name="x.y"), "name": "n"}, None, True, ("x.y", "jwt", "x.y", "n")),
+        ({"jwt": token(sub="UX")}, None, True, ("UX", "jwt", "UX", None)),
+        ({"jwt": token(name="x.y", iss="AX")}, "AX", True, ("x.y", "jwt", "x.y", None)),
+        ({"jwt": token(name="x.y", iss="AX")}, "AY", True, (None, None, None, None)),
+        ({"jwt": token(name="x.y", iss="AS", nats={"issuer_account": "AX"})}, "AX", True,
+         ("x.y", "jwt", "x.y", None)),
+        ({"jwt": token(name="x.y", iss="AS", nats={"issuer_account": "AX"})}, "AY", True,
+         (None, None, None, None)),
+        ({"jwt": token(name="x.y", iss="AX", nats=7)}, "AX", True, ("x.y", "jwt", "x.y", None)),
+        ({"jwt": token(name=7, sub="")}, None, True, (None, None, None, None)),
+        ({"jwt": EVIL + ".more", "name": "n"}, None, True, ("n", "claimed", None, "n")),
+        ({"jwt": "a.!.c", "name": "n"}, None, True, ("n", "claimed", None, "n")),
+        ({"jwt": "a.Wzdd.c", "name": "n"}, None, True, ("n", "claimed", None, "n")),
+        ({"auth_token": "t", "name": "n"}, None, True, ("n", "claimed", None, "n")),
+        ({"auth_token": "t"}, None, True, (None, "token", None, None)),
+        ({"user": "a.com", "name": "n", "jwt": EVIL}, None, False, ("a.com", "claimed", None, "n")),
+        ({"name": "n", "jwt": EVIL}, None, False, ("evil.shop", "claimed", None, "n")),
+        ({"name": "n"}, None, False, ("n", "claimed", None, "n")),
+        ({"auth_token": "t"}, None, False, (None, None, None, None)),
+        ({"user": "", "name": None, "nkey": 7}, None, True, (None, None, None, None)),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_who_connected(options, account, checked, who):
+    found = who_connected(options, account, checked=checked)
+    assert tuple(found.columns.values()) == who
+    assert list(found.columns) == ["identity", "identity_source", "user", "client"]
+    upper = {name.upper(): value for name, value in options.items()}
+    assert who_connected(upper, account, checked=checked) == found
+
+
 def test_a_jwt_that_the_server_did_not_check_proves_nothing():
     """A server with users of its own ignores the JWT that a client sends beside its password."""
     options = {"jwt": EVIL, "user": "shop.core"}

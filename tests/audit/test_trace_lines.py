@@ -69,6 +69,84 @@ def test_the_prefix_is_parsed_leniently(front, pid, ts, level) -> None:
     assert (record.peer, record.kind, record.id, record.op) == ("[::1]:5", "websocket", 8, "PING")
 
 
+REST = "1.2.3.4:5 - cid:8 - <<- [PING]"
+
+
+@pytest.mark.parametrize("colour", ["", "\x1b[33m"])
+@pytest.mark.parametrize(
+    ("front", "known"),
+    [
+        ("app: [9] ", (9, None, None)), ("app [9]: ", (9, None, None)),
+        (f"app: {SHORT} ", (None, SHORT, None)), ("app: [TRC] ", (None, None, "TRC")),
+        ("app: [XXX] ", None), ("app: ", None), ("app: [9]x ", None), ("app: [12345678901] ", None),
+        (f"[1]: [2]: {SHORT} [INF] [ERR] ", (2, SHORT, "ERR")),
+        (f"{'x' * 295}[9] ", (9, None, None)), (f"{'x' * 296}[9] ", (9, None, None)),
+        (f"{'x' * 297}[9] ", None),
+    ],
+)  # fmt: skip
+def test_a_part_of_the_prefix_says_that_the_broker_wrote_a_line(front, known, colour) -> None:
+    if colour and len(front) > 200:
+        return
+    record = parse_line(colour + front + REST)
+    assert (None if record is None else (record.pid, record.ts, record.level)) == known
+    if record is not None:
+        assert (record.peer, record.kind, record.id, record.op) == (
+            "1.2.3.4:5",
+            "client",
+            8,
+            "PING",
+        )
+
+
+@pytest.mark.parametrize(
+    ("letters", "kind"),
+    [("cid", "client"), ("wid", "websocket"), ("mid", "mqtt"), ("rid", "route"),
+     ("gid", "gateway"), ("lid", "leaf"), ("cid_ws", "client"), ("xid", None)],
+)  # fmt: skip
+@pytest.mark.parametrize(("arrow", "way"), [("<<-", "in"), ("->>", "out"), ("<->", "local")])
+def test_each_kind_of_connection_and_direction_is_read(letters, kind, arrow, way) -> None:
+    record = parse_line(f"[1] [TRC] 1.2.3.4:5 - {letters}:8 - {arrow} [PING]")
+    assert (None if record is None else (record.kind, record.direction)) == (kind and (kind, way))
+    payload = parse_line(f'[1] [TRC] 1.2.3.4:5 - {letters}:8 - {arrow} MSG_PAYLOAD: ["a\\n"]')
+    assert (None if payload is None else (payload.payload, payload.direction)) == (
+        kind and ("a\n", way)
+    )
+
+
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [("v1:go:n", "n"), ("v1:go:a:b", "a:b"), ("v1:go:", None), ("v1:go", None), ("n", None)],
+)
+def test_the_name_of_a_client_is_the_third_part(client, name) -> None:
+    record = parse_line(f'[1] [TRC] 1.2.3.4:5 - cid:8 - "{client}" - <<- [PING]')
+    assert record is not None
+    assert (record.client, record.name, record.user, record.account) == (client, name, None, None)
+
+
+@pytest.mark.parametrize(
+    ("login", "account", "user"),
+    [("APP/user:u", "APP", "u"), ("user:u", None, "u"), ("APP/jwt:u", "APP", "u"),
+     ("APP/nkey:UX", "APP", "UX"), ("APP/token", "APP", None), ("token", None, None),
+     ("APP/other:u", None, None), ("A/B/user:u", "A", "u"), ("APP/user:a/b", "APP", "a/b")],
+)  # fmt: skip
+def test_each_kind_of_login_is_read(login, account, user) -> None:
+    record = parse_line(f'[1] [TRC] 1.2.3.4:5 - cid:8 - "v1:go:n" - "{login}" - <<- [PING]')
+    assert record is not None
+    assert (record.account, record.user) == (account, user)
+
+
+@pytest.mark.parametrize(
+    "front", [f"[7] {SHORT} [INF] ", f"{SHORT} [INF] ", "[INF] ", "Nov 21 host nats-server[7]: ",
+              f"app: [7] {SHORT} [INF] ", f"\x1b[0m[7] {SHORT} [\x1b[32mINF\x1b[0m] "]
+)  # fmt: skip
+def test_secrets_of_messages_are_redacted_unless_revealed(front) -> None:
+    said = "reloaded eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
+    for reveal, wanted in ((False, "reloaded [REDACTED]"), (True, said)):
+        record = parse_line(front + said, reveal=reveal)
+        assert record is not None
+        assert (record.message, record.kind, record.op) == (wanted, None, None)
+
+
 def test_the_name_of_a_client_cannot_imitate_other_fields() -> None:
     line = (
         "[7] 2026/11/21 08:00:00.000001 [TRC] 1.2.3.4:5 - cid:8 - "
