@@ -631,3 +631,27 @@ async def test_a_message_of_a_program_has_the_limit_of_a_body(make_memory, plane
         assert shop.metrics.deliveries["memory"] == before + 1
         assert shop._server.receive_local(endpoint, subject, Response()) is False
     assert shop._server.receive_local(endpoint, subject, request) is False
+
+
+@pytest.mark.parametrize(("size", "looked_at"), [(900, False), (1024, False), (1025, True)])
+async def test_the_control_headers_of_a_short_message_are_not_measured(
+    make_memory, plane, size, looked_at
+):
+    long = f"Microbus-Locality: {'y' * 256}\r\nMicrobus-Msg-Id: AAAAAAAA\r\n"
+
+    def padded(head: str) -> bytes:
+        text = f"{head}{long}X: \r\n\r\n"
+        return text.replace("X: ", f"X: {'z' * (size - len(text))}").encode()
+
+    async with make_memory(HOST) as shop:
+        request = padded(f"GET {URL}:443/a HTTP/1.1\r\nHost: {HOST}\r\nMicrobus-From-Id: id-1\r\n")
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.a"
+        assert len(request) == size
+        _, _, failed = shop._server._read(subject, request)
+        assert (failed and failed.status) == (431 if looked_at else None)
+        response = padded("HTTP/1.1 202 Accepted\r\nMicrobus-Op-Code: Ack\r\n")
+        subject = f"{plane}.reply._.web_example.shop_example.{shop.id}"
+        assert len(response) == size
+        before = shop.metrics.rejects.get("malformed", 0)
+        shop._client.responses.receive_payload(subject, response)
+        assert shop.metrics.rejects.get("malformed", 0) == before + looked_at
