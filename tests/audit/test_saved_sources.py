@@ -12,7 +12,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
-from subtrie.audit._readers.log_files import log_files, shown_path
+from subtrie.audit._readers.file_source import (
+    apply_mode,
+    flag,
+    given_paths,
+    mode_of,
+    paths_of,
+    rows_of,
+)
+from subtrie.audit._readers.log_files import (
+    input_digest,
+    input_files,
+    input_kind,
+    log_files,
+    log_size,
+    shown_path,
+)
 from subtrie.audit._schema import EVENTS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
@@ -408,3 +423,101 @@ def test_of_the_parameters_of_a_uri_only_three_are_shown():
     assert told.startswith("s3://")
     assert told.partition("?")[0].endswith("@bucket/log")
     assert shown_path("/var/log/a?access_key=b") == "/var/log/a?access_key=b"
+
+
+def test_an_input_is_what_its_first_bytes_say(tmp_path):
+    with capture.Writer(tmp_path / "tap") as writer:
+        writer.write("c2s", 1, b"PING\r\n")
+    (of_tap,) = capture.files(tmp_path / "tap")
+    page = tmp_path / "page"
+    for keys, kind in (
+        ({"connections": []}, "snapshot"), ({"routes": []}, "snapshot"),
+        ({"num_subscriptions": 0}, "snapshot"), ({"subscriptions_list": []}, "snapshot"),
+        ({"connections": [], "max_connections": 1, "max_payload": 1, "in_msgs": 1}, "snapshot"),
+    ):  # fmt: skip
+        page.write_text("\n " + json.dumps(keys))
+        assert input_kind(str(page)) == kind
+    for keys, told in (
+        ({"connections": 1, "max_connections": 1, "max_payload": 1, "in_msgs": 1}, "of /varz"),
+        ({"subtrie": 1}, f"these are rules, not a log.*--rules {tmp_path}"),
+        ({"other": 1}, "this JSON is neither a log nor a saved response"),
+    ):
+        page.write_text(json.dumps(keys))
+        with pytest.raises(ValueError, match=told):
+            input_kind(str(page))
+    for text in ("{", "{}", "{" * 9999):
+        page.write_text(text)
+        with pytest.raises(ValueError, match="neither a log nor a saved response"):
+            input_kind(str(page))
+    for text in ("", "[]", "[1] [INF] x", '{"log":"x"}'):
+        page.write_text(text)
+        assert input_kind(str(page)) == "log"
+    assert input_kind(str(tmp_path / "tap")) == input_kind(str(of_tap)) == "capture"
+    for bad in (str(tmp_path / "none"), "a\0b", "nothing://secret@x/y"):
+        with pytest.raises(OSError, match=r".") as caught:
+            input_kind(bad)
+        assert "secret" not in str(caught.value)
+        with pytest.raises(OSError, match=r"."):
+            log_size(bad)
+    size = of_tap.stat().st_size
+    assert log_size(str(tmp_path / "tap")) == log_size(str(of_tap)) == size
+    assert input_files([str(tmp_path / "tap"), str(page)]) == [(str(of_tap), size), (str(page), 11)]
+
+
+def test_the_files_of_paths_are_in_order(tmp_path):
+    for name in ("b.log", "a.log", "[x].log"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "empty").mkdir()
+    a, b, x = (str(tmp_path / name) for name in ("a.log", "b.log", "[x].log"))
+    assert log_files([b, a]) == [b, a]
+    assert log_files([str(tmp_path)]) == sorted([a, b, x])
+    assert log_files([str(tmp_path / "?.log"), x]) == [a, b, x]
+    assert log_files(["s3://bucket/*"]) == ["s3://bucket/*"]
+    for none in (str(tmp_path / "empty"), str(tmp_path / "*.txt")):
+        with pytest.raises(FileNotFoundError, match="no log in"):
+            log_files([none])
+    with pytest.raises(FileNotFoundError, match="standard input cannot be read"):
+        log_files(["-"])
+
+
+def test_a_digest_is_of_the_bytes_and_not_of_the_names(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_bytes(b"1" * (1 << 20) + b"x")
+    two.write_bytes(b"2")
+    files = [(str(one), one.stat().st_size), (str(two), 1)]
+    found = input_digest(files)
+    assert input_digest(files[::-1]) == found
+    one.rename(tmp_path / "other")
+    assert input_digest([(str(tmp_path / "other"), (1 << 20) + 1), files[1]]) == found
+    assert input_digest([(str(tmp_path / "other"), 1 << 20), files[1]]) != found
+    with pytest.raises(OSError, match="two became shorter while it was read"):
+        input_digest([(str(two), 2)])
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
+def test_each_mode_says_what_becomes_of_damage(mode):
+    assert mode_of({"mode": mode.lower()}) == mode
+    good, bad = {"reason": None, "a": 1}, {"reason": "r", "file": "f", "_corrupt_record": "c"}
+    if mode == "FAILFAST":
+        for row, told in ((bad, "f: c"), ({**bad, "text": "t"}, "f: t"),
+                          ({"reason": "r", "file": "f"}, "f: r")):  # fmt: skip
+            with pytest.raises(ValueError, match=told):
+                list(apply_mode([good, row], mode))
+        assert list(apply_mode([good], mode)) == [good]
+        return
+    assert list(apply_mode([good, bad], mode)) == ([good, bad] if mode[0] == "P" else [good])
+
+
+def test_options_of_a_data_source_have_defaults(tmp_path):
+    assert mode_of({}) == "PERMISSIVE"
+    assert [flag({}, "x"), flag({}, "x", "true"), flag({"x": "TRUE"}, "X")] == [False, True, True]
+    assert rows_of({}, ("one", "other")) == rows_of({"Rows": "ONE"}, ("one", "other")) == "one"
+    assert given_paths({"paths": '["a", 7]', "path": "b"}) == ["a", "7"]
+    assert given_paths({"path": "b"}) == ["b"]
+    with pytest.raises(ValueError, match="needs a path"):
+        given_paths({})
+    for name in ("b", "a"):
+        (tmp_path / name).write_text("")
+    assert paths_of({"path": f"{tmp_path}/*"}) == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        paths_of({"path": f"{tmp_path}/*.log"})
