@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from trace_writer import Trace
 
-from subtrie.audit._results.expectations import BUILTIN, failures
+from subtrie.audit._results.expectations import BUILTIN, failures, read_expectations
 from subtrie.audit._schema import TABLE_KEYS
 from subtrie.spark import Audit, audit
 
@@ -104,6 +104,51 @@ def test_a_file_without_valid_expectations_is_exit_2(run, mixed, tmp_path, text,
     done = run(mixed, "--expect", path)
     assert done.exit_code == 2
     assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("each", "told"),
+    [
+        (7, "not an object"),
+        ({"empty": "replies"}, None),
+        ({"name": "n", "unique": "replies"}, None),
+        ({"unique": "replies", "columns": ["plane"]}, None),
+        ({"columns": ["plane"]}, "its keys must be"),
+        ({"empty": "replies", "columns": ["plane"]}, "its keys must be"),
+        ({"sum": ["replies"]}, "its keys must be"),
+        *(({"sum": ["replies"], name: [1]}, None) for name in ("equals", "at_most", "at_least")),
+        *(({"sum": ["replies"], name: 1}, f"{name} must be a list")
+          for name in ("equals", "at_most", "at_least")),
+        ({"sum": ["replies"], "equals": ["x"]}, "there is no table 'x'"),
+        ({"unique": "x"}, "there is no table 'x'"),
+        ({"sum": ["counts.lines", "-counts.lines", 1.5, "-replies", "-replies.published"],
+          "equals": []}, None),
+        ({"sum": ["-counts.x"], "equals": []}, "no counter 'x'"),
+        ({"sum": [None], "equals": []}, "a number or a text"),
+        *(({"sum": [f"counts.{name}"], "equals": []}, None)
+          for name in ("lines", "operations", "payloads", "server", "unparseable_lines",
+                       "published", "ambiguous", "unmatched", "forwarded")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["object", "list"])
+def test_each_form_of_an_expectation_is_read_or_refused(tmp_path, each, told, kind) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({"expect": [each]} if kind == "object" else [each]))
+    if told is None:
+        assert read_expectations(str(path)) == [each]
+        return
+    with pytest.raises(ValueError, match=r"own\.json: expectation 1: ") as caught:
+        read_expectations(str(path))
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[" * 99_999, '{"expect": 7}', "7", "[]", "{", "x = ["])
+@pytest.mark.parametrize("name", ["own.json", "own.toml"])
+def test_a_text_without_expectations_is_refused_with_its_file(tmp_path, text, name) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{path}: ")):
+        read_expectations(str(path))
 
 
 def test_each_builtin_expectation_can_fail(spark, mixed) -> None:
