@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from servers import find_binary, monitor, serving
+from servers import find_binary, loads, monitor, serving
 from subtrie import PermissionsError
 from subtrie.acl._load import config_parser
 from subtrie.acl._load.config_parser import parse_file
@@ -145,3 +145,22 @@ def test_yaml_is_known_by_its_name_or_by_both_of_its_keys(name, text, reason, tm
     with pytest.raises(PermissionsError) as caught:
         parse_file(tmp_path / name, {}, tmp_path)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("include", ["one", "/one", "'one'", '"/one"', "\t one", "one # x"])
+def test_an_include_begins_in_the_folder_of_its_file(include, tmp_path):
+    """The broker joins even an absolute path to it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "nats.conf").write_text("include in/two\n")
+    (tmp_path / "in" / "one").write_text("k: text\n")
+    (tmp_path / "in" / "two").write_text(f"server_metadata {{ include {include}\n}}\n")
+    assert parse_file(tmp_path / "nats.conf", {}, tmp_path).value["server_metadata"].value["k"]
+    assert loads(tmp_path / "nats.conf", {})
+
+
+def test_the_variable_of_the_inner_block_counts(tmp_path):
+    config = "X: outer\nY: $X\nserver_metadata { X: inner, k: $X, y: $Y }\n"
+    (tmp_path / "nats.conf").write_text(config)
+    read_as = parse_file(tmp_path / "nats.conf", {}, tmp_path).value["server_metadata"].value
+    told = variables(tmp_path, config)["metadata"]
+    assert {key: each.value for key, each in read_as.items()} == told
