@@ -29,7 +29,6 @@ WAIT = "the one way to wait"
 ALLOWED = {
     "acl/operators.py": DATE,
     "acl/login_pairs.py::times": DATE,
-    "acl/test_broker_lint.py::test_a_token_that_expires_soon": DATE,
     "acl/test_fifteen_questions.py": DATE,
     "acl/test_token_validity.py": DATE,
     "answers/test_answer_rules.py::test_bad_questions_are_refused": DATE,
