@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from operators import Operator, connecting
 from raw_client import RawClient
+from source_trees import HEAD
 
 from servers import serving
 from subtrie import PermissionsError
+from subtrie._cli.app import app
+from subtrie._cli.nsc import nsc_entry
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign, write_all
 from subtrie.gencreds._size import jwt_limit
@@ -111,3 +117,19 @@ def test_files_are_written_whole_and_what_a_killed_run_left_goes(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
         [*names, ".a.part", "target", "folder"]
     )
+
+
+@given(st.text(st.sampled_from('ab.*>," \\'), min_size=1, max_size=8))
+def test_an_entry_of_a_command_is_one_value_of_a_list(entry):
+    """nsc reads lists as lines of CSV, as encoding/csv of Go."""
+    assert next(csv.reader([f"{nsc_entry(entry)},b"], strict=True)) == [entry, "b"]
+    assert (nsc_entry(entry) == entry) is not bool({",", '"'} & set(entry))
+
+
+@pytest.mark.parametrize(("given_time", "minutes"), [
+    ("1s", "1m"), ("119s", "1m"), ("2m", "2m"), ("1d", "1440m"), ("1w", "10080m"),
+])  # fmt: skip
+def test_the_expiry_of_a_command_is_at_least_a_minute(tmp_path, given_time, minutes):
+    (tmp_path / "shop.py").write_text(HEAD)
+    words = ["gencreds", "--plane", "p", str(tmp_path), "--format", "nsc", "--expires", given_time]
+    assert f"--expiry {minutes}\n" in CliRunner().invoke(app, words).output

@@ -105,3 +105,20 @@ def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
             ("warning", "silent", "; 320 came again", 400), ("note", "once", "", 80),
         )
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("count", "words", "differs"), [
+    (125, (), False), (126, (), True), (80, (), False), (79, (), True),
+    (101, ("--share", "0"), True), (200, ("--share", "0.5"), False), (201, ("--share", "0.5"), True),
+])  # fmt: skip
+def test_a_number_differs_if_more_than_a_fifth_of_the_larger_one_changed(
+    tmp_path, count, words, differs
+):
+    for name, number in (("old", 100), ("new", count)):
+        rows = [row("other_traffic", subject="a", count=number)]
+        make_run(tmp_path / name, {"other_traffic": rows})
+    runs = [str(tmp_path / name) for name in ("old", "new")]
+    done = CliRunner().invoke(app, ["report", "diff", *runs, *words])
+    assert done.exit_code == differs
+    told = f"~ other_traffic: a  (count 100 → {count})\n" if differs else "no difference\n"
+    assert done.output == told
