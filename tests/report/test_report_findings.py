@@ -109,7 +109,8 @@ def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
 
 @pytest.mark.parametrize(("count", "words", "differs"), [
     (125, (), False), (126, (), True), (80, (), False), (79, (), True),
-    (101, ("--share", "0"), True), (200, ("--share", "0.5"), False), (201, ("--share", "0.5"), True),
+    (101, ("--share", "0"), True), (200, ("--share", "0.5"), False),
+    (201, ("--share", "0.5"), True),
 ])  # fmt: skip
 def test_a_number_differs_if_more_than_a_fifth_of_the_larger_one_changed(
     tmp_path, count, words, differs
