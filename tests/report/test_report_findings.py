@@ -104,6 +104,9 @@ def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
         for level, who, more, count in (
             ("warning", "silent", "; 320 came again", 400), ("note", "once", "", 80),
         )
+    ] + [
+        ("note", "shipper receives again what stream ORDERS, consumer shipper, delivered: 20 of 100 "
+         "messages", 20),
     ]  # fmt: skip
 
 
