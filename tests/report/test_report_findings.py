@@ -105,8 +105,8 @@ def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
             ("warning", "silent", "; 320 came again", 400), ("note", "once", "", 80),
         )
     ] + [
-        ("note", "shipper receives again what stream ORDERS, consumer shipper, delivered: 20 of 100 "
-         "messages", 20),
+        ("note", "shipper receives again what stream ORDERS, consumer shipper, delivered: 20 of "
+         "100 messages", 20),
     ]  # fmt: skip
 
 
