@@ -23,7 +23,7 @@ def shown(value: Any) -> Any:
 
 
 def as_text(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(json.dumps({k: shown(v) for k, v in r.items()}, sort_keys=True) for r in rows)
+    return sorted(json.dumps(r, sort_keys=True, default=shown) for r in rows)
 
 
 def without(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
