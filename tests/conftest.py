@@ -34,8 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Move a test that counts what the others of its file did behind them, in any order.
 
     And mark those that need a session of Spark.
+
+    Raises:
+        UsageError: The name of a test has an address in memory, another one in each process.
     """
     for item in items:
+        if " at 0x" in item.name:
+            raise pytest.UsageError(f"{item.nodeid}: give its parameters ids without addresses")
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
     last = [item for item in items if item.get_closest_marker("after_the_others")]

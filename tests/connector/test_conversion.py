@@ -370,7 +370,9 @@ ZEROS: list[tuple[Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("annotation", "zero"), ZEROS, ids=str)
+@pytest.mark.parametrize(
+    ("annotation", "zero"), ZEROS, ids=lambda each: "missing" if each is MISSING else str(each)
+)
 def test_every_type_has_its_zero(annotation, zero):
     converter = converter_of(annotation)
     if zero is MISSING:
@@ -594,7 +596,7 @@ class Name(str):
         ({date(2026, 1, 2): [{date(2026, 1, 2)}]}, '{"2026-01-02":[["2026-01-02"]]}'),
         (Page([Leaf("x")]), '{"items":[{"field":"x"}],"next":null}'),
     ],
-    ids=lambda each: str(each)[:40],
+    ids=lambda each: type(each).__name__ if isinstance(each, memoryview) else str(each)[:40],
 )  # fmt: skip
 def test_a_value_is_written_by_its_own_type(value, text):
     assert json_bytes(value).decode() == text

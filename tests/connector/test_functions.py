@@ -735,7 +735,7 @@ JSON, TEXT, RAW = "application/json", "text/plain; charset=utf-8", "application/
         (Response(999, "x", headers={"X-A": "1"}), 999, b"x", None),
         (Response(204), 204, b"", None),
     ],
-    ids=lambda each: str(each)[:40],
+    ids=lambda each: type(each).__name__ if isinstance(each, memoryview) else str(each)[:40],
 )  # fmt: skip
 async def test_the_response_for_what_a_handler_returns(pair, result, status, body, kind):
     shop, web = pair

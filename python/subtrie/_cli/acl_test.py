@@ -150,7 +150,7 @@ def _object(asked: _Expectation) -> dict[str, Any]:
 def _print(failed: list[_Expectation]) -> None:
     screen = console()
     for each in failed:
-        why = printable(in_words_of_the_command(each.decision.explanation))
+        why = printable(each.decision.explanation)
         mark = ("✗ ", "red") if each.decision.determined else ("? ", "yellow")
         screen.print(Text.assemble(mark, f"line {each.line}: {printable(each.text)}: {why}"))
     if not failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..acl import Decision, Permissions
+from .stream import in_words_of_the_command
 
 _REASONS = {
     "no-authorization": "no authorization: every connection is this user",
@@ -21,8 +22,10 @@ def anonymity(permissions: Permissions) -> str | None:
 
 
 def with_reason(decision: Decision, permissions: Permissions) -> Decision:
-    """Return a decision that says so if connections without credentials are the user."""
+    """Return a decision in the words of a command.
+
+    It says so if connections without credentials are the user.
+    """
+    told = in_words_of_the_command(decision.explanation)
     reason = anonymity(permissions)
-    if reason is None:
-        return decision
-    return dataclasses.replace(decision, explanation=f"{decision.explanation} ({reason})")
+    return dataclasses.replace(decision, explanation=f"{told} ({reason})" if reason else told)

@@ -150,7 +150,7 @@ def _report(
 def _told(said: Decision | SubtrieError) -> tuple[str, str | None, str]:
     """Return whether it is allowed, the rule of the finding if it is not certain, and why."""
     if isinstance(said, SubtrieError):
-        return "no", "refused", str(said)
+        return "no", "refused", in_words_of_the_command(str(said))
     if not said.determined:
         return "not determined", "not-determined", said.explanation
     return ("yes", None, said.explanation) if said else ("no", "refused", said.explanation)
@@ -163,5 +163,5 @@ def _say(text: str, name: str, said: Decision | SubtrieError) -> None:
     mark = ("✓ ", "green") if said else ("✗ ", "red")
     if not said.determined:
         mark = ("? ", "yellow")
-    because = printable(in_words_of_the_command(said.explanation))
+    because = printable(said.explanation)
     say(mark, printable(f"{name}: {text}" if name else text), ("  " + because, "dim"))
