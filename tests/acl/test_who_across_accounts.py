@@ -39,7 +39,7 @@ accounts {
 def ask(path, *args, status=0):
     done = CliRunner().invoke(app, ["acl", "who", *args, "--json"])
     assert done.exit_code == status, done.output
-    return [json.loads(line) for line in done.output.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def users(rows):
@@ -193,3 +193,11 @@ def test_a_target_of_a_cluster_was_certain_where_the_cluster_is_not_told(tmp_pat
         client.close()
     rows = ask(path, "A:b", str(path), "--verb", "receive", status=2)
     assert "m.west" not in [each["known_as"] for each in rows if each["allowed"]]
+
+
+def test_a_mistyped_account_was_a_part_of_the_subject_without_a_word(path):
+    done = CliRunner().invoke(app, ["acl", "who", "PYA:new.x", path, "--verb", "receive"])
+    assert f"{path}: no account is called PYA; there are " in done.stderr
+    assert "PYA:new.x is taken as a subject of each of them" in done.stderr
+    for right in ("PAY:new.x", "new.x", "a.b:c"):
+        assert not CliRunner().invoke(app, ["acl", "who", right, path]).stderr

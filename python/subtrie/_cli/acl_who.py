@@ -104,6 +104,13 @@ def _who(
         yield from _of_users(users, question, verb, model)
         return
     account, subject = split_question(question, deployment.accounts)
+    if account is None and ":" in question and "." not in (named := question.partition(":")[0]):
+        known = printable(", ".join(deployment.accounts))
+        click.echo(
+            f"{printable(str(file))}: no account is called {printable(named)}; there are {known}: "
+            f"{printable(question)} is taken as a subject of each of them",
+            err=True,
+        )
     engine.check_pattern(subject, "server")
     _check_selection(selection, deployment, file)
     review = AccessReview(deployment, model)

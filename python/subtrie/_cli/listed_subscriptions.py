@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from .._core.file_errors import check_no_pipe
+
 
 class Listed(NamedTuple):
     """A subscription of a file.
@@ -58,6 +60,7 @@ def subscriptions_of(source: Path) -> Iterator[Listed]:
 
 
 def _head(source: Path) -> bytes:
+    check_no_pipe(source)
     with source.open("rb") as file:
         return file.read(4096)
 

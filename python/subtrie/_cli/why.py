@@ -25,7 +25,6 @@ from .permission_files import (
     BadFile,
     UserSelection,
     by_model,
-    every_user,
     files_after,
     of_user,
 )
@@ -51,7 +50,7 @@ from .stream import (
     "--verb", type=click.Choice(["publish", "subscribe"]), default="publish", show_default=True
 )
 @click.option("--queue", help="The queue group of a subscription.")
-@every_user
+@click.option("--every-user", is_flag=True, help="All users of a server configuration, one by one.")
 @by_model
 @by_format
 def why(

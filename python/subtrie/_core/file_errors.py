@@ -33,6 +33,16 @@ def located(error: SubtrieError, file: Path | None, line: int | None) -> Subtrie
     return error
 
 
+def check_no_pipe(path: Path) -> None:
+    """Refuse a pipe where the beginning of a file tells how all of it is read.
+
+    Raises:
+        OSError: It is one.
+    """
+    if path.is_fifo():
+        raise OSError(f"{path} is a pipe, which can be read only once: save it in a file first")
+
+
 #: Most mistakes of one run that are kept.
 MAX_MISTAKES = 100
 

@@ -103,7 +103,7 @@ def _check_shared(before: Settings, after: Settings) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | str:
-    if path.name == str(STANDARD_INPUT):
+    if path.name == str(STANDARD_INPUT) or not path.exists():  # the name of an open pipe
         return str(path)
     stat = path.stat()
     return stat.st_dev, stat.st_ino

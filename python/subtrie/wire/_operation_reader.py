@@ -15,6 +15,7 @@ from typing import Any
 
 from .._core import engine
 from .._core.errors import WireError
+from .._core.file_errors import check_no_pipe
 from .._nats.container_lines import is_document, whole_lines
 from . import capture, log, monitor
 from ._trace_operations import log_operation
@@ -83,13 +84,14 @@ def read_operations(
 
     Raises:
         WireError: The file is not a capture or not a snapshot.
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or is a pipe without ``conn``.
     """
     path = Path(path)
     if path.is_dir():
         return read_capture_operations(read_records(path))
     if conn is not None:
         return _read_bytes(path, conn)
+    check_no_pipe(path)
     with path.open("rb") as file:
         head = file.read(4096)
     if head.startswith(capture.MAGIC):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +27,8 @@ def read_text(path: Path) -> str:
     """
     if path == STANDARD_INPUT:
         data = _bytes_of(sys.stdin.buffer)
+    elif stat.S_ISFIFO((told := path.stat()).st_mode):
+        data = _bytes_of_pipe(path, told)
     else:
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
@@ -40,3 +44,22 @@ def read_text(path: Path) -> str:
 def _bytes_of(standard_input: BinaryIO) -> bytes:
     """The bytes of standard input, kept because a file is read more than once."""
     return standard_input.read(MAX_FILE + 1)
+
+
+#: The bytes of the latest pipes, by device, inode, and the time of the last write.
+_PIPES: dict[tuple[int, int, int], bytes] = {}
+_MOST_PIPES = 8
+
+
+def _bytes_of_pipe(path: Path, told: os.stat_result) -> bytes:
+    """The bytes of a pipe, such as that of ``<(command)``, which can be read once only."""
+    known = _PIPES.get((told.st_dev, told.st_ino, told.st_mtime_ns))
+    if known is not None:
+        return known
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE + 1)
+        told = os.fstat(file.fileno())
+    if len(_PIPES) >= _MOST_PIPES:
+        del _PIPES[next(iter(_PIPES))]
+    _PIPES[told.st_dev, told.st_ino, told.st_mtime_ns] = data
+    return data
