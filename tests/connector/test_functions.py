@@ -758,6 +758,17 @@ async def test_a_status_that_is_none_is_an_error(pair, status):
             assert refused(answer, f"cannot respond with status {status}", status=500)
 
 
+@pytest.mark.parametrize("text", ["Hallo", b"Hallo"])
+async def test_a_text_in_place_of_the_status_is_named(pair, text):
+    shop, web = pair
+    shop.endpoint("GET", "/r")(lambda: Response(text))
+    async with shop, web:
+        answer = await asked(web, "GET", "/r")
+        assert refused(
+            answer, f"with status {text}: a status is a number; pass a text as body=", status=500
+        )
+
+
 async def test_the_headers_of_a_response_are_its_own(pair):
     shop, web = pair
     kept = Response(

@@ -98,7 +98,10 @@ def _of_response(result: Response) -> ResponseEnvelope:
 
 def _check_status(status: Any) -> None:
     if type(status) is not int or not 200 <= status <= 999:
-        raise HTTPError(f"a handler cannot respond with status {status}", status=500)
+        is_text = isinstance(status, str | bytes)
+        hint = ": a status is a number; pass a text as body=" if is_text else ""
+        shown = str(status)[:40]
+        raise HTTPError(f"a handler cannot respond with status {shown}{hint}", status=500)
 
 
 def _with_status(results: dict[str, Any]) -> ResponseEnvelope:
