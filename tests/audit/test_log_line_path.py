@@ -35,4 +35,5 @@ def test_a_line_of_a_log_meets_few_modules() -> None:
         sys.setprofile(None)
         threading.setprofile(None)
     assert {"_readers/log_reader.py", "_tables/traffic.py"} < met
-    assert len(met - NOT_ON_THE_WAY) <= 14, sorted(met)
+    # One of them adds up how the refused messages went over time.
+    assert len(met - NOT_ON_THE_WAY) <= 15, sorted(met)

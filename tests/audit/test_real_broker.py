@@ -155,8 +155,10 @@ PROVEN = {"account": "$G", "user": "shop.example", "client": None, "identity_sou
 def test_refusals_are_reported_with_client_and_subject(tables) -> None:
     subject = request("stock.example", "stock.example", "/a")
     assert all(row["first"] <= row["last"] for row in tables["refused"])
+    assert all(sum(row["rate"]["counts"]) == row["count"] for row in tables["refused"])
     assert [
-        {k: v for k, v in row.items() if k not in ("first", "last")} for row in tables["refused"]
+        {k: v for k, v in row.items() if k not in ("first", "last", "rate")}
+        for row in tables["refused"]
     ] == [
         {"who": "shop.example", "subject": about, "count": count, "kind": kind, **PROVEN}
         for about, count, kind in (
