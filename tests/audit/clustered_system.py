@@ -283,6 +283,7 @@ class _Traffic:
         streams = asyncio.gather(self._pull(), self._watch())
         await self._rounds(messages // 3)
         own = await self.bill.subscribe("events.cart.*")
+        await self.bill.client.flush()  # the server has it before what others publish
         await self._rounds(messages // 3 * 2)
         await own.drain()
         await self.bill.client.flush()
