@@ -218,7 +218,7 @@ wheel: ## build the wheel of this machine, and use it in a bare environment
 	@tools/bootstrap build
 	@tools/bootstrap test
 	@rm -rf target/wheel
-	.venv/bin/maturin build --quiet --release --locked --out target/wheel
+	.venv/bin/maturin build --quiet --compression-level 9 --release --locked --out target/wheel
 	$(PYTHON) -m pytest -q -m wheel tests/wheel/test_built_wheel.py
 
 .PHONY: wheel-twice
