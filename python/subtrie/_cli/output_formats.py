@@ -39,7 +39,6 @@ RULES = {
     "unused-rule": "No traffic used an allow entry.",
     "unused-user": "A user does not occur in the traffic.",
     "claimed": "Traffic is under the name of a user that the broker did not prove.",
-    "not-tried": "The traffic does not tell whether a proposal would have refused it.",
     "tried": "The broker refused what a user tried.",
     "not-covered": "The broker accepted what no entry allows.",
     "would-refuse": "A proposal would have refused what the broker accepted.",

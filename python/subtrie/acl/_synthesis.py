@@ -8,8 +8,8 @@ becomes a wildcard if the subscribed route has one there, and the evidence for t
 values, on ``min_days`` days, from ``min_sources`` sources; one suffices if its code has that call
 with a wildcard there. The trust root is never generalised. Planes are never wildcards, and slots
 are those that were used. Of other subjects, if they are asked for, the rule is the subscription
-that received the messages. Pure
-rules, for the proposal of an audit and for narrowing a user's entries.
+that received the messages. Pure rules, for the proposal of an audit and for narrowing a user's
+entries.
 """  # P-05, P-06
 
 from __future__ import annotations
