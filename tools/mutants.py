@@ -75,13 +75,9 @@ PARTS = {
             Stage("core", ("microbus", "match_vectors")),
             Stage(
                 "extension",
-                (
-                    *(
-                        f"tests/microbus/test_microbus_{n}.py"
-                        for n in ("vectors", "encode", "decode", "urls", "targets", "laws", "hosts")
-                    ),
-                    "tests/connector/test_http_codec.py",
-                ),
+                (*(f"tests/microbus/test_microbus_{name}.py" for name in (
+                    "vectors", "encode", "decode", "urls", "targets", "laws", "hosts"
+                )), "tests/connector/test_http_codec.py"),
                 cpu=480,
             ),
         ),
@@ -133,6 +129,8 @@ PARTS = {
                     "bounds", "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
                     "ack_timer", "response_stream", "transport", "boundaries", "broker_connection",
                     "loop_reading", "hostile_broker", "delivery_boundaries", "part_boundaries",
+                    "delivery_choices", "request_boundaries", "state_boundaries", "protocol_errors",
+                    "bus_of_tests", "overdue", "source", "control", "elsewhere",
                 )
             ),
         ),
