@@ -36,9 +36,9 @@ HEAD = """# Python API
 Return the engine in use: its name, ``native`` or ``reference``, and the reason.
 ```
 
-All public names, in the groups of the commands; what is used most comes first, with the first
-sentence of its docstring, and a name of two modules stands once. `help`, and the site that `make
-docs` builds, have all docstrings. `tools/api_page.py` generates this page.
+The public names in the groups of the commands; what is used most comes first, with the first
+sentence of its docstring. `help`, and the site that `make docs` builds, have all docstrings.
+`tools/api_page.py` generates this page.
 """
 
 #: The modules by group, as the commands are grouped, each with the names that its users need first.
@@ -56,10 +56,7 @@ GROUPS = {
         " Batch classify check_name engine",
         "subtrie.microbus": "decode request_from_url subscription_from_route encode_request"
         " encode_subscription RequestAddress SubscriptionAddress ReplyAddress decode_subscription"
-        " decode_batch source_of check_identity_host check_method check_plane check_route_host"
-        " check_route_path cut_slot default_plane encode_reply encode_reply_subscription"
-        " escape_segment flatten_host locality_slots resolve_route unescape_segment"
-        " unflatten_host",
+        " decode_batch source_of",
         "subtrie.names": "check_name rules reserved",
     },
     "Permissions": {
@@ -90,8 +87,8 @@ GROUPS = {
 #: The command line, whose interface is not Python.
 _LEFT_OUT = {"subtrie.cli"}
 
-#: Modules for implementers, of which the page only lists the names.
-NAMES_ONLY = {
+#: Modules for implementers, whose names the page does not list.
+NOT_LISTED = {
     "subtrie.reference",
     "subtrie.reference.microbus",
     "subtrie.wire.cluster",
@@ -202,18 +199,18 @@ def _lines_of(module: ModuleType, shown: dict[tuple[str, int], str]) -> list[str
     for name in public_names(module):
         value = getattr(module, name)
         first = shown.setdefault((name, id(value)), module.__name__)
-        if module.__name__ in NAMES_ONLY:
-            elsewhere.setdefault("", []).append(f"`{name}`")
-        elif first != module.__name__:
+        if module.__name__ in NOT_LISTED:
+            continue
+        if first != module.__name__:
             elsewhere.setdefault(f"As in `{first}`: ", []).append(f"`{name}`")
         elif inspect.isfunction(value) and name in TABLES:
-            elsewhere.setdefault("A function for each table: ", []).append(f"`{name}`")
+            elsewhere["A function for each table, as "] = ["`call_graph(events)`"]
         elif name not in firsts:
             elsewhere.setdefault("Also: ", []).append(f"`{name}`")
         else:
-            rows.append(f"| `{name}` | {_markdown(text_of(module, name))} |")
+            rows.append(f"- `{name}`: {_markdown(text_of(module, name))}")
     if rows:
-        lines += ["| name | what it is |", "|---|---|", *rows, ""]
+        lines += [*rows, ""]
     for text, names in elsewhere.items():
         lines += [f"{text}{', '.join(names)}.", ""]
     return lines
@@ -224,7 +221,7 @@ def _first(module: ModuleType) -> str:
 
 
 def _markdown(text: str) -> str:
-    return re.sub(r"``(.+?)``", r"`\1`", text).replace("|", "\\|")
+    return re.sub(r"``(.+?)``", r"`\1`", text)
 
 
 def main() -> None:

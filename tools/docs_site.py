@@ -126,7 +126,7 @@ def python_reference() -> dict[str, str]:
     """Return a page for each module that users import, its names by importance."""
     pages = {}
     for module in api_page.public_modules():
-        if module.__name__ in api_page.NAMES_ONLY:
+        if module.__name__ in api_page.NOT_LISTED:
             continue
         names = api_page.public_names(module)
         members = "".join(f"        - {name}\n" for name in names)

@@ -27,15 +27,16 @@ Every error is a `SubtrieError`, and its text is one line. What the validators r
 `InvalidInput`, also a `ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`.
 A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
-| attribute | meaning |
-|---|---|
-| `.reason` | a stable code from the lists below; programs should compare this |
-| `.position` | byte offset into the UTF-8 of the refused text, or `None` |
-| `.field` | the name of the refused argument if a function takes several, or `None` |
-| `.hint` | what would work |
-| `.status` | the corresponding HTTP status: 400 where the lists have none |
+- `.reason`: a stable code from the lists below; programs should compare this
+- `.position`: byte offset into the UTF-8 of the refused text, or `None`
+- `.field`: the name of the refused argument if a function takes several, or `None`
+- `.hint`: what would work
+- `.status`: the HTTP status: 400 where the lists have none
 
 """
+
+#: Areas whose errors a person reads: the page has the codes, the error's text has the sentence.
+_CODES_ONLY = ("Wire", "Files with permissions", "Sources of services")
 
 
 def page() -> str:
@@ -46,9 +47,14 @@ def page() -> str:
             lines.append(f"- `{name}`: {(cls.__doc__ or '').splitlines()[0]}")
     for title, table in reasons.AREAS.items():
         lines += ["", f"## {title}\n"]
+        statuses = {code: "" if rule.status == 400 else f" ({rule.status})"
+                    for code, rule in table.items()}  # fmt: skip
+        if title in _CODES_ONLY:
+            codes = ", ".join(f"`{code}`{status}" for code, status in statuses.items())
+            lines.append(f"The error's text says what each means: {codes}.")
+            continue
         for code, rule in table.items():
-            status = "" if rule.status == 400 else f" ({rule.status})"
-            lines.append(f"- `{code}`{status}: {rule.sentence}")
+            lines.append(f"- `{code}`{statuses[code]}: {rule.sentence}")
     return "\n".join(lines) + "\n"
 
 

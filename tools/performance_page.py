@@ -29,6 +29,9 @@ RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 
+#: The numbers of requests in flight that the page shows.
+_SHOWN_IN_FLIGHT = (1, 64, 1024)
+
 #: Tables that only ``--all`` prints: pictures and the summary have what users need of them.
 _ONLY_IN_ALL = (
     turns.loading,
@@ -36,6 +39,8 @@ _ONLY_IN_ALL = (
     turns.images,
     turns.caches,
     turns.waits,
+    turns.batches_in_turns,
+    turns.shared,
     sections.lookups,
     sections.yardsticks,
     sections.questions,
@@ -50,11 +55,9 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "The index in turns with its alternatives",
         None,
-        "Least nanoseconds of a lookup, of programs in turns. Every subject is a new `str`. `hot` "
-        "looks up the same 1,000 subjects, `zipf` draws from 100,000 with weight 1/n, `uniform` "
-        "uses every pattern equally often. `lru_cache` without a limit grows with each new "
-        "subject. Alternatives that are faster than subtrie from Python are bold. Where a picture "
-        "has another figure, that of this table is meant; a cell with two has those of two runs.",
+        "Every subject is a new `str`. `hot` looks up the same 1,000 subjects, `zipf` draws from "
+        "100,000 with weight 1/n, `uniform` uses every pattern equally often. Bold: faster than "
+        "subtrie from Python. Where a picture differs, this table is meant.",
         [turns.in_turns, turns.caches],
     ),
     (
@@ -72,7 +75,7 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Lookup cost by number of subscriptions",
         "growth",
-        "Orders as in the first table.",
+        "",
         [sections.lookups],
     ),
     (
@@ -96,22 +99,19 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Memory per subscription",
         "memory",
-        "Strings included: the heap of the core, that of Go after a collection, and the growth of "
-        "a process of Python with values and handles.",
+        "Strings included; in Python values and handles too.",
         [sections.memory],
     ),
     (
         "Cost of a change",
         "changes",
-        "At full size a random subscription is removed and a new one added; `grow` is every insert "
-        "into an index that starts empty.",
+        "`grow`: every insert into an index that starts empty.",
         [sections.changes],
     ),
     (
         "Readers during writes",
         "readers",
-        "Reads of hot subjects from Rust, under a lock; rows of left-right are of an earlier "
-        "version ([why not](index-notes.md#tried-and-rejected)).",
+        "Reads of hot subjects from Rust, under a lock; left-right is of an earlier version.",
         [sections.readers],
     ),
     ("Missed targets of the index", None, "", [sections.wanted]),
@@ -151,8 +151,7 @@ def made(everything: bool = False) -> dict[Path, str]:
         "",
         f"`tools/performance_page.py` generates this page from `benches/records/{name}`, "
         f"`{connector_name}`, `{rules_name}`, `{wire_name}` and `{audit_name}`; with `--all` it "
-        "prints every row, also of targets that were reached. `make bench-peers` makes a record; "
-        "`benches/README.md` says how.",
+        "prints every row. `benches/README.md` says how to make a record.",
     ]
     if max(peers["sizes"]) < 1_000_000:
         lines += ["", "This record is a sample: it has fewer than 1,000,000 subscriptions."]
@@ -185,15 +184,19 @@ def _of_the_connector(record: dict[str, Any], everything: bool) -> list[str]:
         "",
         "## Cost of a request between two services",
         "",
-        "A path argument and a JSON body each way; the variants alternate in one run of "
-        f"{record['calls']:,} calls each, {record['processor']}, {record['cores']} cores under a "
+        "A path argument and a JSON body each way; medians of "
+        f"{record['calls']:,} calls, {record['processor']}, {record['cores']} cores under a "
         f"load of {record['load_average']}, {record['date']} (`python -m "
         "benches.connector_speed`).",
         "",
         "| | median |",
         "|---|---|",
     ]
-    lines += [f"| {name} | {value:.2f} µs |" for name, value in record["medians_us"].items()]
+    lines += [
+        f"| {name} | {value:.2f} µs |"
+        for name, value in record["medians_us"].items()
+        if everything or value > 10
+    ]
     lines += ["", f"| {'' if everything else 'missed'} | wanted | measured |", "|---|---|---|"]
     for each in record["figures"]:
         if each["reached"] and not everything:
@@ -212,19 +215,20 @@ def _of_the_connector(record: dict[str, Any], everything: bool) -> list[str]:
     return lines
 
 
-def _cpu_beside_go() -> list[str]:
+def _cpu_beside_go(everything: bool) -> list[str]:
     """Return the table of CPU beside a connector of Go, of the latest run."""
     name, record = newest("busy-go-*.json")
     lines = [
         "",
-        f"CPU of one request beside {record['peer']}, in one run (record `{name}`); callers of a "
-        "service of Go, and services under a caller of Go.",
+        f"CPU of one request beside {record['peer']} (`{name}`).",
         "",
         "| in flight | caller, Python | caller, Go | service, Python | service, Go |",
         "|---|---|---|---|---|",
     ]
     rows = record["in_flight"]
     for number in sorted({int(what.rpartition(", ")[2]) for what in rows}):
+        if not everything and number not in _SHOWN_IN_FLIGHT:
+            continue
         cells = [
             rows[f"{caller} to {service}, {number}"][f"{side}_us_a_request"]
             for caller, service, side in (
@@ -246,11 +250,10 @@ def _of_the_client(everything: bool) -> list[str]:
         "",
         "## The NATS client of connectors",
         "",
-        f"Between two processes over nats-server, all on {record['cores']} cores, Python "
-        f"{record['python']}; the peer is {record['peer']} (`python -m benches.connector_busy`, "
-        "`busy-py311.json`). With nats-py: an earlier version, Python "
-        f"{before['python']} (`busy-py312-nats-py.json`). A cell: answered a second, 99 of 100 "
-        "within.",
+        "Requests answered a second, and the time within which 99 of 100 were: two processes and "
+        f"nats-server on {record['cores']} cores, Python {record['python']}; the peer is "
+        f"{record['peer']} (`python -m benches.connector_busy`). With nats-py: an earlier version, "
+        f"Python {before['python']}.",
         "",
     ]
     rows = list(record["in_flight"].items())
@@ -262,7 +265,7 @@ def _of_the_client(everything: bool) -> list[str]:
     found: dict[str, dict[str, str]] = {}
     for what, row in rows:
         kind, _, count = what.rpartition(", ")
-        if everything or count in ("1", "64", "1024"):
+        if everything or int(count) in _SHOWN_IN_FLIGHT:
             cell = f"{row['answered_per_second']:,}, {row['p99_ms']} ms"
             found.setdefault(kind, {})[f"{int(count):,}"] = cell
     counts = list(found["Python to Python"])
@@ -271,21 +274,16 @@ def _of_the_client(everything: bool) -> list[str]:
         f"| {kind} | {' | '.join(cells.get(count, '') for count in counts)} |"
         for kind, cells in found.items()
     ]
-    lines += _cpu_beside_go()
-    lines += [
+    lines += _cpu_beside_go(everything)
+    told = record["acknowledgements"]
+    shown = [f"{what}, {each['in_time']}" for what, each in told.items() if "interval" not in what]
+    return [
+        *lines,
         "",
-        "Acknowledgements of a busy service, with the switch interval of a connection, 0.5 ms, and "
-        "the interpreter's own. A caller of Go gives up after 100 ms.",
-        "",
-        "| the service | within 100 ms | the slowest | answered |",
-        "|---|---|---|---|",
+        "A caller of Go gives up if no acknowledgement comes within 100 ms. Of "
+        f"{next(iter(told.values()))['tries']} requests to a busy service these were acknowledged "
+        f"in time: {'; '.join(shown)}.",
     ]
-    lines += [
-        f"| {what} | {told['in_time']} of {told['tries']} | {told['slowest_ms']} ms | "
-        f"{told['answered']} |"
-        for what, told in record["acknowledgements"].items()
-    ]
-    return lines
 
 
 def _of_permissions(record: dict[str, Any], everything: bool) -> list[str]:
@@ -321,34 +319,23 @@ def _of_the_wire(record: dict[str, Any], everything: bool) -> list[str]:
     found = {(row["measure"], row["what"], row["who"]): row for row in rows}
     lines = [
         "",
-        "## Protocol parsing and name checks",
+        "## Protocol parsing",
         "",
         f"{record['processor']}, {record['cores']} cores under a load of "
         f"{record['load_average']}, {record['date']}; "
         + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
-        + ". The fastest round of each (`python benches/wire_speed.py`). The core allocates "
-        "nothing for an operation that one chunk contains whole; wanted: 1 GB per second of "
-        "`pub-128`.",
+        + ". The core parses, in MB per second: "
+        + ", ".join(
+            f"{row['what']} {row['bytes_per_second'] / 1e6:,.0f}"
+            for row in rows
+            if row["measure"] == "parse"
+        )
+        + ".",
         "",
-        "| the core parses | MB per second |",
-        "|---|---|",
+        "Nanoseconds from Python for each of 1,000 deliveries of 128 bytes: "
+        + ", ".join(f"{row['who']} {row['ns']:,.0f}" for row in rows if row["measure"] == "read")
+        + ". *native-parts* accesses subject, reply and payload, which nats-py always creates.",
     ]
-    for row in rows:
-        if row["measure"] == "parse":
-            lines.append(f"| {row['what']} | {row['bytes_per_second'] / 1e6:,.0f} |")
-    lines += [
-        "",
-        "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB (wanted: ten times "
-        "nats-py). *native-parts* accesses subject, reply and payload, which nats-py always "
-        "creates.",
-        "",
-        "| parser | ns per operation | times nats-py |",
-        "|---|---|---|",
-    ]
-    rival = found["read", "MSG of 128 bytes", "nats-py"]["ns"]
-    for row in rows:
-        if row["measure"] == "read":
-            lines.append(f"| {row['who']} | {row['ns']:,.0f} | {rival / row['ns']:.1f} |")
     if not everything:
         return lines
     lines += [
@@ -375,9 +362,7 @@ def _of_the_audit(audit: dict[str, Any]) -> list[str]:
         "## Duration of an audit",
         "",
         f"{audit['log_mib']:,} MiB on Spark, {audit['lines']:,} lines, {audit['machine']}, "
-        f"{priority}{audit['date']}: {audit['seconds']} s with the start of the session, "
-        f"{audit['lines_per_second']:,} lines per second, "
-        f"{audit['partitions']} partitions, driver heap {audit['driver_heap']}; at most "
+        f"{priority}{audit['date']}: {audit['seconds']} s with the start of the session; at most "
         f"{peak['jvm']:,} MiB in the JVM and {peak['workers_together']:,} MiB in all workers.",
         "",
     ]

@@ -19,10 +19,9 @@ def section(everything: bool) -> list[str]:
     if ratios is not None:
         lines += [
             "",
-            f"A trace log of {ratios['log_mib']:,} MiB, {ratios['rounds']} rounds in turn "
-            f"({ratios['machine']}, under a load of {ratios['load_average']}, {ratios['date']}; "
-            "`benches/spark/ratios.py`). Time and CPU time are multiples of Spark's own "
-            "`regexp_extract` cutting the same lines into nine columns "
+            f"A trace log of {ratios['log_mib']:,} MiB ({ratios['machine']}, under a load of "
+            f"{ratios['load_average']}, {ratios['date']}; `benches/spark/ratios.py`), as multiples "
+            "of Spark's own `regexp_extract` cutting the same lines into nine columns "
             f"({ratios['medians']['regexp_extract']['seconds']} s).",
         ]
         found = ratios["times_regexp_extract"]
@@ -50,23 +49,19 @@ def section(everything: bool) -> list[str]:
         shown = f"{peak} MiB" if peak <= 800 else f"**{peak} MiB**"
         lines += [
             "",
-            f"Without Spark, {here['log_mib']:,} MiB ({here['lines']:,} lines; {here['machine']}, "
-            f"under a load of {here['load_average']:.1f}, {here['date']}): "
-            f"{here['cpu_seconds']} s of CPU time, {here['seconds']} s, at most {shown} of memory "
-            "(wanted: at most 800; `benches/audit_scale.py --here --mib 10240`).",
+            f"Without Spark, {here['log_mib']:,} MiB under a load of {here['load_average']:.1f} "
+            f"({here['date']}) took {here['seconds']} s and at most {shown}.",
         ]
     threads = _newest("audit-threads-*.json")
     if threads is not None:
         one, two = (threads["medians"][count]["seconds"] for count in ("1", "2"))
         ratio = threads["one_to_two"]
         shown = f"{ratio}" if ratio >= 1.6 else f"**{ratio}**"
-        priority = " with the priority of real time" if threads["real_time"] else ""
+        priority = "; with the priority of real time" if threads["real_time"] else ""
         lines += [
             "",
             f"Two threads on {threads['log_mib']:,} MiB of log take {two} s and one takes {one} s, "
-            f"{shown} times as long (wanted: at least 1.6; {threads['pairs']} pairs{priority}, "
-            f"{threads['date']}; `benches/audit_scale.py --threads 5`); the pass that divides the "
-            f"log is {threads['divider_share']:.0%} of the CPU time of one thread.",
+            f"{shown} times as long (wanted: at least 1.6{priority}, {threads['date']}).",
         ]
     if subjects is not None:
         priority = " under the priority of real time" if subjects.get("real_time") else ""
@@ -74,9 +69,8 @@ def section(everything: bool) -> list[str]:
             "",
             f"{subjects['rows']:,} subjects of {subjects['patterns']:,} patterns in Parquet, as "
             "multiples of an identity `mapInArrow` of the same column "
-            f"({subjects['medians']['identity']['seconds']} s; rounds: {subjects['rounds']}, "
-            f"a load of {subjects['load_average']}{priority}, {subjects['date']}; "
-            "`benches/spark/subjects.py`).",
+            f"({subjects['medians']['identity']['seconds']} s; a load of "
+            f"{subjects['load_average']}{priority}, {subjects['date']}).",
         ]
         found = subjects["times_identity"]
         rows = [
@@ -95,11 +89,6 @@ def section(everything: bool) -> list[str]:
                 )
             )
         lines += _table([row for row in rows if everything or not row[3]])
-        lines += [
-            "",
-            "| CPU time of a row, as a multiple of the native match | wanted | measured |",
-        ]
-        lines += ["|---|---|---|"]
         for name, key, wanted in (
             ("a trie of dictionaries in Python", "python_trie_times_native", 6),
             ("a join by `rlike` with 1,000 patterns", "rlike_times_native_by_row", 1000),
@@ -108,13 +97,17 @@ def section(everything: bool) -> list[str]:
             if value >= wanted and not everything:
                 continue
             shown = f"{value:,}" if value >= wanted else f"**{value:,}**"
-            lines.append(f"| {name} | at least {wanted:,} | {shown} |")
+            lines += [
+                "",
+                f"The CPU time of {name} is {shown} times that of the native match "
+                f"(wanted: {wanted:,}).",
+            ]
     lines += _scale(everything)
     return [*lines, ""] if len(lines) > 1 else []
 
 
 def _scale(everything: bool) -> list[str]:
-    """Return the table of how the audit scales; targets that were missed are bold."""
+    """Return the list of how the audit scales; targets that were missed are bold."""
     rows = []
     if (linear := _newest("spark-linear-*.json")) is not None:
         small, large = (int(rows) for rows in linear["nanoseconds_a_row"])
@@ -150,9 +143,8 @@ def _scale(everything: bool) -> list[str]:
     if not rows:
         return []
     lines = ["", "How the audit scales, by `benches/spark/scale.py`:", ""]
-    lines += ["| | measured | wanted |", "|---|---|---|"]
     for name, value, wanted, reached in rows:
-        lines.append(f"| {name} | {value if reached else f'**{value}**'} | {wanted} |")
+        lines.append(f"- {name}: {value if reached else f'**{value}**'} (wanted: {wanted})")
     return lines
 
 

@@ -16,11 +16,14 @@ _OF_THE_INDEX = (
     ("an address decoded", ("turns codec", "decode"), "ns", 1),
     ("an address encoded", ("turns codec", "encode_request"), "ns", 1),
     ("{size:,} subscriptions loaded", ("turns load", "rows"), "thousand a second", 1e-3),
-    ("the same from an Arrow column", ("turns load", "Arrow"), "thousand a second", 1e-3),
     ("memory for each of {size:,}", ("turns memory", None), "bytes", 1),
     ("an image of {size:,} opened and verified", ("turns image", "verified"), "µs", 1e-3),
     ("the first change of one of {size:,}", ("turns image", "first add"), "ms", 1e-6),
 )
+
+
+#: The easiest and the hardest of the lookups in turns.
+_LOOKUPS = (("6,000", "hot"), ("600,000", "uniform"))
 
 
 def _named(row: dict[str, Any]) -> tuple[str, str | None] | None:
@@ -35,7 +38,7 @@ def lines(
     (turned,) = turns.in_turns(peers["rows"])
     for cells in turned.lines:
         who, size, order, least = cells[:4]
-        if who == "subtrie, Python" and order != "zipf":
+        if who == "subtrie, Python" and (size, order) in _LOOKUPS:
             found.append(f"| one lookup from Python, {size} subscriptions, {order} | {least} ns |")
     for what, measure, unit, scale in _OF_THE_INDEX:
         for row in [row for row in peers["rows"] if _named(row) == measure][:1]:

@@ -1,6 +1,6 @@
-"""Write the table of records into ``docs/reliability.md``.
+"""Write the list of records into ``docs/reliability.md``.
 
-With ``--check`` nothing is written, and a table that differs from the records is an error.
+With ``--check`` nothing is written, and a list that differs from the records is an error.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _mutants(figures: dict[str, Any]) -> str:
     later = figures.get("later")
     low, high = _interval(figures["killed"], judged)
     return (
-        f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}; "
-        f"{figures['drawn']} drawn of {figures['possible']:,}, {figures['not run']} not run); "
+        f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}), "
+        f"{figures['not run']} not run, of {figures['possible']:,} mutants; "
         f"of the survivors {since} killed by tests since, {argued} argued"
         + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
     )
@@ -58,10 +58,9 @@ def _cross(figures: dict[str, Any]) -> str:
 
 def _fuzz(figures: dict[str, Any]) -> str:
     runs, failed = figures["runs"], figures["failed"]
-    least = min(runs, key=runs.__getitem__)
     return (
         f"{len(runs)} target{'s' * (len(runs) > 1)}, {figures['seconds for each target']} s each, "
-        f"{sum(runs.values()):,} inputs (fewest: {runs[least]:,}, `{least}`); "
+        f"{sum(runs.values()):,} inputs; "
         f"{len(failed)} failed"
         + "".join(f"; `{target}` ended early" for target in figures.get("ended early", {}))
     )
@@ -114,7 +113,7 @@ def _simulation(figures: dict[str, Any]) -> str:
         f"{figures['cpu_seconds']:,.0f} s of CPU; {len(found)} of {len(planted)} planted faults "
         f"found, the last by seed {last}; {len(again)} of {len(earlier)} found ones again; "
         f"{tapes['equal']} of {tapes['seeds']} tapes equal in another process; the rarest fault in "
-        f"a phase ({rarest['pair']}) in {rarest['percent_of_seeds']:g} % of the worlds; "
+        f"a phase in {rarest['percent_of_seeds']:g} % of the worlds; "
         f"{broker['tapes']:,} tapes on a real broker, {broker['different']} different"
     )
 
@@ -158,20 +157,21 @@ def _shown(record: dict[str, Any]) -> str:
 
 
 def table() -> str:
-    """Return the table of the newest record of each kind; a machine that all share stands above."""
+    """Return the list of the newest record of each kind; a machine that all share stands above."""
     records = reliability_record.latest()
     machines = {record["machine"] for record in records.values()}
-    rows = [f"Each ran on {', or '.join(sorted(machines))}; the record has its command.", ""]
-    rows += ["| run | figure | date, commit |", "|---|---|---|"]
+    rows = [
+        f"Each ran on {', or '.join(sorted(machines))}; `docs/records/` has commit and command.",
+        "",
+    ]
     rows += [
-        f"| {kind} | {_shown(record)} | {record['date']}, {record['commit']} |"
-        for kind, record in sorted(records.items())
+        f"- {kind}, {record['date']}: {_shown(record)}" for kind, record in sorted(records.items())
     ]
     return "\n".join(rows) + "\n"
 
 
 def updated(text: str) -> str:
-    """Return the text of the page with the table of today's records."""
+    """Return the text of the page with the list of today's records."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     return before + begin + table() + end + after

@@ -1,4 +1,4 @@
-"""The page of reliability states each bound of the connector, as the code has it."""
+"""The connector has the bounds that the page of reliability states, and each is tested."""
 
 from __future__ import annotations
 
@@ -27,6 +27,169 @@ ROWS = [
     if line.startswith("|")
 ][2:]
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+#: The bounds of the page: the constants below ``subtrie/connector/`` or the argument, and the test.
+ON_THE_PAGE = {
+    "body of a message, file of `static` (`max_body`)": (
+        "max_body",
+        "test_bodies_over_the_limits_are_413",
+    ),
+    "fragments of a message (`max_fragments`)": (
+        "max_fragments",
+        "test_bodies_over_the_limits_are_413",
+    ),
+    "requests at work, by source (`max_at_work`)": (
+        "max_at_work",
+        "test_requests_at_work_are_bounded_and_shared",
+    ),
+    "bytes of requests at work, in `max_body`": (
+        "_runner.MOST_BODIES",
+        "test_bytes_at_work_are_bounded_and_shared",
+    ),
+    "control requests at work, by source": (
+        "_runner.MAX_CONTROL",
+        "test_requests_to_the_control_plane_are_bounded",
+    ),
+    "bytes of control requests at work": (
+        "_runner.MAX_CONTROL_BYTES",
+        "test_bytes_of_places_are_given_back_and_bounded_in_sum",
+    ),
+    "threads of plain functions in the process, by source": (
+        "_threads.MAX_THREADS",
+        "test_blocking_functions_of_one_source_leave_threads_for_others",
+    ),
+    "acknowledged requests that wait for a blocked event loop": (
+        "_server._MOST_WAITING",
+        "test_ten_thousand_requests_of_four_bodies_may_wait_for_the_event_loop",
+    ),
+    "bytes of such requests, in `max_body`": (
+        "_server._MOST_BODIES",
+        "test_ten_thousand_requests_of_four_bodies_may_wait_for_the_event_loop",
+    ),
+    "fragmented messages at once, by source": (
+        "_fragments._MAX_OPEN",
+        "test_one_source_does_not_lock_others_out_of_fragmented_requests",
+    ),
+    "bytes of fragmented messages, in `max_body`": (
+        "_fragments._MOST_BODIES",
+        "test_bytes_of_fragments_are_bounded_and_shared",
+    ),
+    "instances that respond to a multicast, by source": (
+        "_responses._MOST_INSTANCES",
+        "test_the_instances_of_one_source_leave_room_for_others",
+    ),
+    "bytes of responses that wait for the caller, by source, in `max_body`": (
+        "_responses.MAX_BODIES",
+        "test_the_answers_of_one_source_to_a_multicast_are_bounded_and_leave_room",
+    ),
+    "wait for a source that did not respond to an earlier multicast, of the time budget": (
+        "_responses.SILENT_WAIT",
+        "test_one_acknowledgement_without_an_answer_does_not_hold_the_end",
+    ),
+    "time budget of a request": (
+        "control_headers.MAX_BUDGET",
+        "test_a_budget_not_above_one_round_trip_is_408_before_the_handler",
+    ),
+    "calls in a chain": (
+        "_client.MAX_DEPTH",
+        "test_the_65th_call_in_a_chain_is_refused",
+    ),
+    "head of a message": (
+        "_limits.LONGEST_HEAD",
+        "test_a_received_request_over_the_limits_is_answered",
+    ),
+    "subject, in bytes and in tokens": (
+        "_limits._LONGEST_SUBJECT, _limits._MOST_TOKENS",
+        "test_a_request_over_the_limits_fails_at_its_caller",
+    ),
+    "values of one conversion": (
+        "_conversion/converter.MAX_STEPS",
+        "test_the_steps_of_one_conversion_are_bounded",
+    ),
+    "actor token": (
+        "_actor._LONGEST",
+        "test_a_token_that_is_too_long_is_refused",
+    ),
+    "log records of refused requests": (
+        "_records.MAX_REFUSALS, _records.REFUSAL_PERIOD",
+        "test_refused_requests_fill_no_log",
+    ),
+    "log records of errors of the broker": (
+        "_records.MAX_BROKER_ERRORS, _records.BROKER_ERROR_PERIOD",
+        "test_errors_of_the_broker_forge_no_record_and_fill_no_log",
+    ),
+    "messages that wait while the connection is lost": (
+        "_broker/connection.MAX_WAITING_LOST",
+        "test_what_waits_for_a_lost_broker_is_bounded",
+    ),
+    "messages that wait while the broker reads too slowly": (
+        "_broker/connection.MAX_WAITING",
+        "test_a_broker_that_reads_slowly_stops_the_writing",
+    ),
+    "pause before the next attempt to reconnect": (
+        "_broker/connection.LONGEST_WAIT",
+        "test_the_pauses_begin_anew_after_a_connection_that_has_lived",
+    ),
+    "memory of the distributed cache": (
+        "_peer_cache._CAPACITY",
+        "test_the_size_of_the_cache_is_limited",
+    ),
+    "callers of a rate limiter": (
+        "_middleware._MAX_CALLERS",
+        "test_the_number_of_buckets_is_limited",
+    ),
+    "requests at the ingress at once": (
+        "_ingress.MOST_REQUESTS",
+        "test_requests_and_bytes_at_once_are_bounded",
+    ),
+    "bytes of their bodies and responses, in `max_body`": (
+        "_ingress.MOST_BODIES",
+        "test_requests_and_bytes_at_once_are_bounded",
+    ),
+    "time of a client to send a body, and to take a response": (
+        "_ingress.CLIENT_LIMIT",
+        "test_a_client_that_sends_or_reads_too_slowly_is_given_up",
+    ),
+    "series of a service's own metrics": (
+        "_own_metrics._MOST_SERIES",
+        "test_the_series_of_a_metric_are_bounded",
+    ),
+}
+
+#: Bounds that users do not meet: the constants, and the test of each.
+INSIDE = {
+    "_config.REFRESH_PAUSE": "test_a_running_refresh_serves_all_who_ask",
+    "_fragments._REMEMBERED": "test_ended_transfers_that_are_remembered_are_bounded",
+    "_routing.MAX_SILENT": "test_what_is_remembered_of_responders_is_bounded",
+    "_routing.MAX_KNOWN": "test_what_is_remembered_of_responders_is_bounded",
+    "_server._LONGEST_ID": "test_each_control_header_has_its_longest_value",
+    "_threads.LARGE_BODY": "test_a_large_typed_body_is_decoded_off_the_loop",
+    "_claims._MOST": "test_the_names_of_a_token_are_bounded",
+    "_metrics._LOG_EVERY": "test_an_unverifiable_message_is_counted_and_not_answered",
+    "_broker/server_info.MAX_PAYLOAD": (
+        "test_a_refused_info_is_a_connection_error_that_names_the_field"
+    ),
+    "_broker/session.LEAST_MESSAGE": "test_a_message_above_the_announced_size_ends_the_session",
+    "_broker/server_info.MAX_ANNOUNCED": "test_endless_info_is_looked_at_ten_times_a_second",
+    "_broker/session.INFO_PAUSE": "test_endless_info_is_looked_at_ten_times_a_second",
+    "_broker/server_info.MAX_NONCE": (
+        "test_a_refused_info_is_a_connection_error_that_names_the_field"
+    ),
+    "_broker/session.MAX_UNREAD_PONGS": "test_pings_whose_pongs_are_not_read_take_no_memory",
+    "_broker/session.MAX_UNREAD": (
+        "test_a_server_that_does_not_read_acknowledgements_loses_the_connection"
+    ),
+    "_broker/session._MOST_PINGS": "test_a_silent_broker_is_taken_for_dead",
+    "_broker/connection.HANDSHAKE_LIMIT": (
+        "test_a_broker_that_closes_after_the_handshake_is_not_flooded"
+    ),
+    "_broker/connection.STEADY_AFTER": (
+        "test_the_pauses_begin_anew_after_a_connection_that_has_lived"
+    ),
+    "_transport._MOST_REFUSED": "test_refused_subscriptions_that_are_remembered_are_bounded",
+    "max_body": "test_a_file_has_a_largest_size",
+    "_tail_sampling._REMEMBERED": "test_traces_that_were_asked_for_are_bounded",
+}
 
 #: Constants of the connector that look like bounds of input, and are none, with the reason.
 OTHERS = {
@@ -71,11 +234,11 @@ _CONSTANT = re.compile(r"^(_?[A-Z][A-Z_]*)(?:, (_?[A-Z][A-Z_]*))?(?:: [^=]+)? = 
 _BOUND = re.compile(r"MAX|MOST|LONGEST|LIMIT|LEAST|DEEPEST|KEPT|REMEMBERED|CAPACITY")
 
 
-def constants(cell: str) -> list[object]:
-    """Return the values that a cell of the table names."""
+def constants(where: str) -> list[object]:
+    """Return the values of constants and arguments."""
     arguments = inspect.signature(Connector.__init__).parameters
     found = []
-    for name in re.findall(r"`([^`]+)`", cell):
+    for name in where.split(", "):
         if name in arguments:
             found.append(arguments[name].default)
             continue
@@ -90,22 +253,32 @@ def constants(cell: str) -> list[object]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_a_bound_on_the_page_is_that_of_the_code_and_has_its_test(row):
-    _, value, where, beyond, test = row
+def test_a_bound_on_the_page_is_that_of_the_code(row):
+    bound, value, beyond = row
+    where, _ = ON_THE_PAGE[bound]
     numbers = [
         float(number.replace(",", "")) * UNITS.get(unit, 1)
         for number, unit in re.findall(r"(\d[\d,.]*) ?(KiB|MiB)?", value)
     ]
     assert numbers == constants(where)
     assert beyond
-    name = test.strip("`")
-    files = (ROOT / "tests" / "connector").glob("test_*.py")
-    assert any(f"def {name}(" in file.read_text() for file in files)
 
 
-def test_each_constant_that_bounds_input_is_on_the_page():
+def test_every_bound_has_its_test():
+    texts = [file.read_text() for file in (ROOT / "tests" / "connector").glob("test_*.py")]
+    assert {row[0] for row in ROWS} == set(ON_THE_PAGE)
+    for name in [*INSIDE.values(), *(test for _, test in ON_THE_PAGE.values())]:
+        assert any(f"def {name}(" in text for text in texts), name
+    assert all(map(constants, INSIDE))
+
+
+def test_each_constant_that_bounds_input_is_known():
     folder = Path(subtrie.connector.__file__).parent
-    listed = set(re.findall(r"`([^`]+)`", " ".join(row[2] for row in ROWS)))
+    listed = {
+        name
+        for where in [*INSIDE, *(where for where, _ in ON_THE_PAGE.values())]
+        for name in where.split(", ")
+    }
     missing, stale = [], []
     for file in folder.rglob("*.py"):
         module = str(file.relative_to(folder).with_suffix(""))

@@ -47,7 +47,7 @@ MOST_NAMES = 180
 def promised() -> list[tuple[str, str]]:
     """Return the names for users, each with its module, without those for implementers."""
     modules = (
-        each for each in api_page.public_modules() if each.__name__ not in api_page.NAMES_ONLY
+        each for each in api_page.public_modules() if each.__name__ not in api_page.NOT_LISTED
     )
     return [(module.__name__, name) for module in modules for name in api_page.public_names(module)]
 
