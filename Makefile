@@ -190,7 +190,7 @@ asan-threads: ## run the tests of threads on the native engine under the address
 	@tools/bootstrap test
 	tools/asan
 
-coverage-table: ## list which requirement and which decision has which test
+coverage-table: ## list which requirement has which test
 	@tools/bootstrap test
 	@$(PYTHON) tests/coverage_table.py
 

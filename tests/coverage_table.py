@@ -1,7 +1,6 @@
 """List which tests are evidence for which requirement.
 
-Run as a script, it prints the table and rewrites ``tests/requirements.csv`` and the last column of
-``docs/decisions.md``.
+Run as a script, it prints the table and rewrites ``tests/requirements.csv``.
 
 A Python test carries a requirement as a marker, ``@pytest.mark.requirement("S0-041")``; a Rust test
 in a comment directly above it, ``// requirement: S0-080, S0-081``. The columns of the CSV are the
@@ -58,16 +57,13 @@ EVERY_ROW = "M-01"
 #: The tests of this table are not evidence for anything in it.
 _OWN_TESTS = "test_requirements.py"
 
-#: The page of decisions lists at most this many tests for each; the table of requirements has all.
-_SHOWN = 1
-
 _THREAT = re.compile(r"T\d+")
 _RUST_TEST = re.compile(
     r"^[ \t]*// requirement: (?P<ids>[^\n]+)\n(?:^[ \t]*(?://|#\[)[^\n]*\n)*"
     r"^[ \t]*fn (?P<name>\w+)",
     re.MULTILINE,
 )
-_DECISION_ROW = re.compile(r"^(\| (A\d+a?) \|.*\| )[^|]+( \|)$", re.MULTILINE)
+_DECISION = re.compile(r"^- \*\*(A\d+a?)\*\* ", re.MULTILINE)
 
 
 class Evidence(NamedTuple):
@@ -188,23 +184,11 @@ def as_csv(table: list[dict[str, str]]) -> str:
 
 def decisions() -> list[str]:
     """List the numbers of the decisions on the page."""
-    return [row[1] for row in _DECISION_ROW.findall(DECISIONS.read_text(encoding="utf-8"))]
-
-
-def renewed_decisions() -> str:
-    """Return the page of decisions with the tests of each in its last column."""
-    carried = evidence()
-
-    def filled(row: re.Match[str]) -> str:
-        tests = [each.test.replace(".py::", "::") for each in carried.get(row[2], [])]
-        shown = [f"`{test}`" for test in tests[:_SHOWN]]
-        return row[1] + (", ".join(shown) or NOT_YET) + row[3]
-
-    return _DECISION_ROW.sub(filled, DECISIONS.read_text(encoding="utf-8"))
+    return _DECISION.findall(DECISIONS.read_text(encoding="utf-8"))
 
 
 def main() -> None:
-    """Print the table, and rewrite the CSV and the page of decisions."""
+    """Print the table, and rewrite the CSV."""
     table = renewed()
     for row in table:
         print(f"{row['id']:7} {row['area']:10} {row['evidence']}")
@@ -217,7 +201,6 @@ def main() -> None:
             f"decision; of {skipped} every test may be skipped"
         )
     TABLE.write_text(as_csv(table), encoding="utf-8")
-    DECISIONS.write_text(renewed_decisions(), encoding="utf-8")
 
 
 if __name__ == "__main__":
