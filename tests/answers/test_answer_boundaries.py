@@ -227,9 +227,9 @@ def test_the_messages_of_a_publisher_by_what_became_of_them():
     assert sent.sent_on(3) == (3, 3, 0, 30, 1, 9, None)
     assert sent.sent_on(30) == (10, 10, 0, 100, 1, 9, None)
     assert sent.left == (2, 0, 2, 20, 5, 5, rate)
-    sent.unstored = 3
-    assert sent.stored == (7, 7, 0, 70, 1, 9, None)
-    assert sent.after_deletion == (3, 0, 3, 30, 9, 5, None)
+    sent.deleted = 5
+    assert sent.stored == (8, 8, 0, 80, 1, 9, None)
+    assert sent.after_deletion == (2, 0, 2, 20, 9, 5, None)
     sent.others = ()
     assert sent.received(7) == (8, 7, 0, 80, 1, 9, None)
     assert sent.elsewhere == (8, 8, 0, 80, 1, 9, None)

@@ -5,9 +5,8 @@ All rows about a subject are in one bucket.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._answers.flows import divided
@@ -45,7 +44,6 @@ _UNKNOWN = ("", -1, Publisher(""))
 #: Pattern, name, queue, user and client of a subscriber.
 _Subscriber = tuple[str, str, str | None, str | None, str | None]
 _Deliveries = dict[tuple[str, int], dict[_Subscriber, int]]
-_Consumed = dict[int, set[str]]
 
 
 def answer_sums(bucket: Bucket) -> Sums:
@@ -128,8 +126,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     others sent to it.
     """
     published: dict[tuple[str, int], dict[Publisher, _Sent]] = defaultdict(dict)
-    delivered, seen = _received(sums, bucket, of)
-    stored = bucket.receivers.of(of.subjects.texts)
+    delivered, stored = _received(sums, bucket, of), bucket.stored
     leaf_nodes = LeafNodes(bucket, of.subjects)
     account_of = of.subjects.account.to_pylist()
     names = ("server", "at", "published", "undelivered", "bytes", "taken", "forwarded",
@@ -141,13 +138,12 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
         if counts[0] <= 0:
             continue
         text, account = of.subjects.texts[at].as_py(), account_of[at]
-        others = receivers_of(text or "", account, stored[at], seen.get(at, ()))
+        others = receivers_of(text or "", account, stored[at], bucket.consumed.get(at, ()))
         publisher = Publisher(who, user or "", client or "")
         sent = published[server, at].setdefault(publisher, _Sent())
         sent.add(counts, (first, last), (first_lost, last_lost), others)
         sent.rate_of_lost = both_rates(sent.rate_of_lost, rate)
         sent.deleted = bucket.receivers.deleted(server, account, stored[at])
-    _without_stream(bucket, of, published)
     asked_for = set(bucket.table("request")["reply"].to_pylist())
     for (place, *to), shares in _shares(bucket, of, published, delivered).items():
         text = of.subjects.texts[place].as_py() or ""
@@ -270,9 +266,8 @@ class _Sent:
         self.span_of_lost: _Span = (None, None)
         self.rate_of_lost: tuple[int, ...] | None = None
         self.others: tuple[Receiver, ...] = ()
-        #: Where in the log the streams that stored them were deleted, and the messages after it.
+        #: Where in the log the streams that stored them were deleted.
         self.deleted: int | None = None
-        self.unstored = 0
 
     def add(
         self, counts: Sequence[int], span: _Span, lost: _Span, others: tuple[Receiver, ...]
@@ -285,6 +280,11 @@ class _Sent:
         self.forwarded += counts[4]
         self.span, self.span_of_lost = _both(self.span, span), _both(self.span_of_lost, lost)
         self.others = tuple(dict.fromkeys((*self.others, *others)))
+
+    @property
+    def unstored(self) -> int:
+        """The lost messages after the deletion of their streams."""
+        return 0 if self.deleted is None else self.lost
 
     @property
     def stored(self) -> tuple[Any, ...]:
@@ -335,39 +335,12 @@ class _Sent:
         return self.size * self.lost // self.published
 
 
-def _without_stream(
-    bucket: Bucket, of: Classified, published: Mapping[tuple[str, int], Mapping[Publisher, _Sent]]
-) -> None:
-    """Count the messages that no client received after the streams of their subject ended."""
-    kept = {key: sent for key, sent in published.items()
-            if any(each.deleted is not None for each in sent.values())}  # fmt: skip
-    if not kept:
-        return
-    positions: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
-    names = ("server", "subject", "account", "position")
-    for *key, position in zip(*columns_of(bucket.lost, *names), strict=True):
-        positions[*key].append(position)
-    for (server, at), publishers in kept.items():
-        name = server, of.subjects.texts[at].as_py(), of.subjects.account[at].as_py()
-        lost, taken = sorted(positions.get(name, [])), 0
-        for _, sent in sorted(publishers.items()):
-            if sent.deleted is not None:
-                after = len(lost) - bisect_right(lost, sent.deleted)
-                sent.unstored = max(0, min(sent.lost, after - taken))
-                taken += sent.unstored
-
-
 def _both(one: _Span, other: _Span) -> _Span:
     return least_known(one[0], other[0]), greatest_known(one[1], other[1])
 
 
-def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, _Consumed]:
-    """Return the deliveries, and the streams that delivered subjects; add the flows from streams.
-
-    Returns:
-        By server and subject the number of deliveries to each subscriber; and by subject the
-        streams whose consumers delivered it.
-    """
+def _received(sums: Sums, bucket: Bucket, of: Classified) -> _Deliveries:
+    """Return the deliveries by server, subject and subscriber; add the flows from streams."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -380,7 +353,6 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
     about = (patterns, subscribers, *(rows[name] for name in ("queue", "user", "client")))
     to = zip(*(each.to_pylist() for each in about), strict=True)
     found: _Deliveries = defaultdict(dict)
-    seen: _Consumed = defaultdict(set)
     names = ("server", "at", "consumer", "count", "first", "last")
     lines_of = zip(*columns_of(deliveries.filter(pa.array(known)), *names), strict=True)
     for key, (server, at, consumer, count, *span) in zip(to, lines_of, strict=True):
@@ -393,14 +365,13 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> tuple[_Deliveries, 
             flow = _flow(Publisher(OTHER_ACCOUNTS), key, account)
         else:
             stream, name, *again = consumer.split(".")
-            seen[at].add(stream)
             receiver = of_stream(stream, name)
             to_consumer = (of.subjects.texts[at].as_py(), key[1], receiver.queue, *key[3:])
             flow = _flow(Publisher(receiver.subscriber), to_consumer, account)
             came = (count, count if again else 0, 0, *span)
             sums.add("consumer", _consumer(bucket, receiver, (key[1], *key[3:]), account), came)
         sums.add("flow", flow, (count, count, 0, 0, None, None, None))
-    return found, seen
+    return found
 
 
 def _refusal_sums(sums: Sums, refused: pa.Table) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._core.address import is_host
 from .._partial.kinds import add_up
@@ -15,7 +16,7 @@ from .accounts import told
 from .context import Asked, Context, Open
 from .messages_between_servers import Crossing, followed
 from .pattern_index import PatternIndex
-from .streams import Receivers
+from .streams import IMPORTED, Receivers, StoredPattern, streams_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,7 @@ class Bucket:
                 *numbered, context.account
             )
             self.subjects = Subjects(texts, addresses, self.index, context.planes)
+            self.publishes = self._without_stored(self.publishes, self.subjects)
 
     def table(self, kind: str) -> pa.Table:
         """Return the rows of a kind that is not summed natively; they are added up once."""
@@ -96,8 +98,100 @@ class Bucket:
     @cached_property
     def receivers(self) -> Receivers:
         """The receivers beside subscribers."""
-        streams = self.asked.streams
+        streams = self.context.streams
         return Receivers(streams, self._open(streams.indexed) if streams.patterns else None)
+
+    @cached_property
+    def stored(self) -> list[list[StoredPattern]]:
+        """The patterns of streams that match each subject, by its number."""
+        assert self.subjects is not None
+        return self.receivers.of(self.subjects.texts)
+
+    @cached_property
+    def consumed(self) -> dict[int, set[str]]:
+        """The streams whose consumers delivered a subject, by its number."""
+        import pyarrow.compute as pc
+
+        consumer = self.deliveries["consumer"]
+        told = pc.fill_null(pc.not_equal(consumer, IMPORTED), False)
+        found: dict[int, set[str]] = {}
+        if pc.any(told).as_py():
+            rows = self.deliveries.select(["at", "consumer"]).filter(told)
+            rows = rows.group_by(["at", "consumer"], use_threads=False).aggregate([])
+            for at, name in zip(rows["at"].to_pylist(), rows["consumer"].to_pylist(), strict=True):
+                found.setdefault(at, set()).add(name.partition(".")[0])
+        return found
+
+    def _without_stored(self, publishes: pa.Table, subjects: Subjects) -> pa.Table:
+        """Return messages of which those that a stream stored are not undelivered.
+
+        The log does not tell the times of those that came after the end of their streams.
+        """
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        lost = publishes["undelivered"].to_numpy()
+        if not (lost.any() and (self.context.streams.patterns or self.consumed)):
+            return publishes
+        names = ("server", "at", "conn", "identity", "user", "client")
+        rows = publishes.select(names).take(pa.array(places := np.flatnonzero(lost)))
+        accounts, left, after = subjects.account, lost.copy(), _After(self.lost)
+        told = zip(*(rows[name].to_pylist() for name in names), places.tolist(), strict=True)
+        for server, at, *_, place in sorted(told, key=_by_program):
+            account, stored = accounts[at].as_py(), self.stored[at]
+            if not (streams_of(account, stored) or at in self.consumed):
+                continue
+            end = self.receivers.deleted(server, account, stored)
+            key = server, account, subjects.texts[at].as_py()
+            left[place] = 0 if end is None else after.take(key, end, int(lost[place]))
+        same = pa.array(left == lost)
+        publishes = replaced(publishes, "undelivered", pa.array(left))
+        for name in ("first_undelivered", LOST):
+            column = pc.if_else(same, publishes[name], pa.scalar(None, publishes[name].type))
+            publishes = replaced(publishes, name, column)
+        gone = pa.array((left == 0) & (lost > 0))
+        last = publishes["last_undelivered"]
+        return replaced(publishes, "last_undelivered",
+                        pc.if_else(gone, pa.scalar(None, last.type), last))  # fmt: skip
+
+
+class _After:
+    """The undelivered messages after a position, each taken once.
+
+    Args:
+        lost: Rows of the kind ``undelivered``.
+    """
+
+    def __init__(self, lost: pa.Table) -> None:
+        self._rows, self._taken = lost, Counter[tuple[Any, ...]]()
+
+    @cached_property
+    def _positions(self) -> dict[tuple[Any, ...], list[int]]:
+        found: dict[tuple[Any, ...], list[int]] = {}
+        names = ("server", "account", "subject", "position")
+        for *key, position in zip(*(self._rows[n].to_pylist() for n in names), strict=True):
+            found.setdefault(tuple(key), []).append(position)
+        return {key: sorted(positions) for key, positions in found.items()}
+
+    def take(self, key: tuple[Any, ...], position: int, most: int) -> int:
+        """Return how many of at most so many messages of a server, account and subject are left."""
+        positions = self._positions.get(key, [])
+        after = len(positions) - bisect_right(positions, position) - self._taken[key]
+        taken = max(0, min(most, after))
+        self._taken[key] += taken
+        return taken
+
+
+def _by_program(row: Sequence[Any]) -> list[str | int]:
+    """Return the order in which messages of one subject are taken to be the later ones."""
+    server, at, conn, identity, user, client, _ = row
+    return [server, at, identity or conn, user or "", client or "", conn]
+
+
+def replaced(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Return a table with another column in place of that of a name."""
+    return table.set_column(table.schema.get_field_index(name), name, column)
 
 
 def sums_by_subject(publishes: pa.Table) -> pa.Table:

@@ -25,6 +25,7 @@ from .._schema import TABLES, arrow_schema
 from .accounts import only_account, told
 from .pattern_index import Files, PatternIndex, index_files, pattern_files
 from .streams import (
+    NO_STREAMS,
     KnownStreams,
     ack_policies,
     acknowledged,
@@ -35,6 +36,8 @@ from .streams import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ...acl._jetstream.streams import Streams
 
 #: The categories of lines.
 LINES = ("operations", "payloads", "server", "unparseable_lines")
@@ -50,14 +53,12 @@ class Asked(NamedTuple):
         ruled: The names of the files of the index of their patterns.
         code: The calls in the code, by number: specific ones first.
         called: The names of the files of the index of their patterns.
-        streams: What is known about streams.
     """
 
     rules: tuple[Rule, ...]
     ruled: tuple[str, ...]
     code: tuple[CodeCall, ...]
     called: tuple[str, ...]
-    streams: KnownStreams = KnownStreams()
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Context:
         subscribed: The names of the files of the index of the subscribed patterns.
         asked: What answers are made with; None if nothing is asked.
         account: The account of connections whose account is not told; None if it is not known.
+        streams: What is known about streams.
     """
 
     counts: dict[str, int]
@@ -77,6 +79,7 @@ class Context:
     subscribed: tuple[str, ...]
     asked: Asked | None = None
     account: str | None = None
+    streams: KnownStreams = NO_STREAMS
 
     @property
     def lines(self) -> int:
@@ -132,24 +135,33 @@ def context_of(
     counts = head.counts()
     files, indexed = index_files(subscriptions)
     names = tuple(name for name, _ in files)
+    given = None if questions is None else questions.streams
+    streams, stored = _known_streams(head, given)
+    files = (*files, *stored)
     if questions is None or questions.unasked(known, counts.get("operations", 0)):
-        return Whole(Context(counts, known, names, None, account), files, None)
+        return Whole(Context(counts, known, names, None, account, streams), files, None)
     answers = Answers(subscription_table(indexed).drop_columns(["position"]), questions, window)
-    answers.told_consumers = told_consumers(head, questions.streams)
+    answers.told_consumers = told_consumers(head, given)
     ruled = pattern_files([each.pattern for each in answers.rules])
     called = pattern_files([each.pattern for each in answers.code])
-    patterns = stored_patterns(head, questions.streams)
-    stored = pattern_files([each.pattern for each in patterns])
-    streams = KnownStreams(
-        patterns, tuple(name for name, _ in stored), acknowledged(head), deleted_streams(head),
-        ack_policies(head, questions.streams),
-    )  # fmt: skip
     asked = Asked(
         tuple(answers.rules), tuple(name for name, _ in ruled),
-        tuple(answers.code), tuple(name for name, _ in called), streams,
+        tuple(answers.code), tuple(name for name, _ in called),
     )  # fmt: skip
-    of_answers = (*ruled, *called, *stored)
-    return Whole(Context(counts, known, names, asked, account), (*files, *of_answers), answers)
+    context = Context(counts, known, names, asked, account, streams)
+    return Whole(context, (*files, *ruled, *called), answers)
+
+
+def _known_streams(head: Partial, given: Streams | None) -> tuple[KnownStreams, Files]:
+    """Return what is known about streams, and the files of the index of their patterns."""
+    told = any(head.table(kind).num_rows for kind in ("stream", "stored", "consumer"))
+    if given is None and not told:
+        return NO_STREAMS, ()
+    patterns = stored_patterns(head, given)
+    files = pattern_files([each.pattern for each in patterns]) if patterns else ()
+    names = tuple(name for name, _ in files)
+    deleted, policies = deleted_streams(head), ack_policies(head, given)
+    return KnownStreams(patterns, names, acknowledged(head), deleted, policies), files
 
 
 def subscription_table(indexed: pa.Table) -> pa.Table:

@@ -80,6 +80,9 @@ class KnownStreams(NamedTuple):
     policies: Mapping[tuple[str, str], frozenset[tuple[str | None, str]]] = {}
 
 
+NO_STREAMS = KnownStreams()
+
+
 def stored_patterns(head: Partial, given: Streams | None) -> tuple[StoredPattern, ...]:
     """Return the patterns that streams store, as the log tells them or as they are given."""
     told = head.table("stream").select(["account", "queue", "subject"])
@@ -283,12 +286,16 @@ def receivers_of(
         stored: The patterns of streams that match it.
         seen: The streams whose consumers delivered it.
     """
-    streams = {each.stream for each in stored if None in (account, each.account)
-               or each.account == account}  # fmt: skip
+    streams = streams_of(account, stored)
     owner = owner_of(subject)
     if not streams and owner is not None:
         return (owner,)
     return tuple(of_stream(each) for each in sorted(streams or set(seen)))
+
+
+def streams_of(account: str | None, stored: Iterable[StoredPattern]) -> set[str]:
+    """Return the streams that store what a client of an account publishes."""
+    return {each.stream for each in stored if may_be_equal(each.account, account)}
 
 
 def _null_first(key: Iterable[str | None]) -> list[tuple[bool, str]]:
