@@ -42,7 +42,6 @@ LAST_IN_SEARCH = {
     "dependencies.md",
     "contributing.md",
     "index-design.md",
-    "index-notes.md",
     "interoperability.md",
     "reliability.md",
 }
