@@ -138,13 +138,13 @@ def test_a_variable_is_found_however_it_is_read(text):
 
 def test_every_file_and_name_of_finding_code_exists():
     page = (ROOT / "docs" / "finding-code.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [^|]+ \| (`.+) \| (.*) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^- .+?: (`.+`) \((`\w+`)\)$", page, re.MULTILINE)
     assert len(rows) == 43
     missing = []
     for answer, name in rows:
         files = re.findall(r"`([^`]+)`", answer)
         missing += [file for file in files if not (ROOT / file).is_file()]
-        if name and (ROOT / files[0]).is_file():
+        if (ROOT / files[0]).is_file():
             text = (ROOT / files[0]).read_text(encoding="utf-8")
             if not re.search(rf"\b{re.escape(name.strip('`'))}\b", text):
                 missing.append(f"{name} in {files[0]}")
