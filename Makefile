@@ -15,6 +15,9 @@ JOBS ?= 2
 # The seed of the order of files and tests, so that two people run one order; empty: a new one.
 ORDER ?= 1648311159
 
+# Without bytecode each program that a test starts compiles its modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
 	    printf '  make %-15s %s\n' "$$name" "$$text"; done

@@ -272,12 +272,14 @@ def _judged(
     """Yield what became of each mutant."""
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(jobs) as pool:
         idle: SimpleQueue[python_mutants.Tree] = SimpleQueue()
+        tests = (*part.options, *part.tests)
         for number in range(jobs):
             folder = Path(made).resolve() / str(number)
             copy_tree(folder)
-            idle.put(python_mutants.Tree(folder))
+            tree = python_mutants.Tree(folder)
+            tree.compile(tests)
+            idle.put(tree)
         tree = idle.get()
-        tests = (*part.options, *part.tests)
         coverage = tree.cover(tests, part.python_files, part.without_coverage)
         idle.put(tree)
         print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)

@@ -195,6 +195,15 @@ class Tree:
             "COVERAGE_FILE": str(folder / ".coverage"),
         }
 
+    def compile(self, tests: Iterable[str]) -> None:
+        """Collect the tests and keep their bytecode, so that no mutant compiles them again.
+
+        A mutant writes none: its file has another time than the bytecode, and is compiled.
+        """
+        writes = {**self._environment, "PYTHONDONTWRITEBYTECODE": ""}
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *_WITHOUT, *tests]
+        subprocess.run(command, cwd=self.folder, env=writes, stdout=subprocess.DEVNULL, check=True)
+
     def cover(
         self, tests: Iterable[str], files: tuple[str, ...], without: tuple[str, ...]
     ) -> Coverage:
@@ -256,6 +265,7 @@ class Tree:
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
         path.write_text(changed, encoding="utf-8")
+        os.utime(path, (0, 0))  # bytecode is of a file with the same time and size
         try:
             # A test that fails must fail again: other programs make this machine slow.
             for _ in range(3):

@@ -65,8 +65,10 @@ def test_a_mutant_is_killed_by_a_test_that_fails_each_time(changed, verdict, tmp
     monkeypatch.setattr(python_mutants, "_LEAST_CPU", 3.0)
     (tmp_path / "part.py").write_text("x = 1\n")
     test = tmp_path / "test_part.py"
-    test.write_text("def test_x():\n    from part import x\n    assert x == 1\n")
+    test.write_text("from part import x\ndef test_x():\n    assert x == 1\n")
     tree = python_mutants.Tree(tmp_path)
+    tree.compile(["test_part.py"])
+    assert len(list(tmp_path.rglob("*.pyc"))) == 2
     mutant = python_mutants.Mutant("part.py", "", 0)
     assert tree.verdict(mutant, changed, ["test_part.py::test_x"], 0.0) == verdict
     assert (tmp_path / "part.py").read_text() == "x = 1\n"
