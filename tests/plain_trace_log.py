@@ -211,6 +211,12 @@ class _Reader:
             if client and direction == "out":
                 for told in _told_by_jetstream(rest[19:].removesuffix('"]')):
                     self._add(position, **shared, time=time, **told)
+            if client and direction == "in" and window is not None:
+                said = re.match(r"-NAK|\+TERM|\+WPI", rest[19:])
+                consumer = _acknowledged(window.row["subject"])
+                if said is not None and consumer is not None:
+                    told = {"op": "ACK", "subject": said[0], "queue": _shown(consumer)}
+                    self._add(position, **shared, time=time, **told)
             return
         if not after.startswith(" ["):
             raise _Refused("incomplete line" if len(rest) < 5 else "not an operation")
@@ -436,6 +442,16 @@ def _host(prefix: log.LinePrefix) -> str:
     address = (prefix.peer or "").rpartition(":")[0] or prefix.peer or ""
     whole = address.startswith("[") and address.endswith("]")
     return address[1:-1] if whole else address
+
+
+def _acknowledged(subject: str | None) -> str | None:
+    """Return stream and consumer of the subject of an acknowledgement; None for another."""
+    tokens = (subject or "").split(".")
+    if tokens[:2] != ["$JS", "ACK"] or (len(tokens) not in (8, 9) and len(tokens) < 11):
+        return None
+    del tokens[:2]
+    begin = 2 if len(tokens) >= 9 else 0  # the domain and a hash of the account
+    return f"{tokens[begin]}.{tokens[begin + 1]}"
 
 
 def _told_by_jetstream(quoted: str) -> list[Row]:

@@ -95,8 +95,8 @@ def test_sums_of_two_parts_add_in_any_order():
         ("refusal", ("a", "x", None, 1, None, None), (2, 3)),
         ("flow", ("a",) * 9, (1, 2, 3, 4, 5, 6, None)),
         ("flow", ("a",) * 9, (1, 1, 1, 1, None, None, None)),
-        ("consumer", ("a",) * 7, (1, 2, 3, 4, 5)),
-        ("consumer", ("a",) * 7, (1, 1, 1, 1, 9)),
+        ("consumer", ("a",) * 7, (1, 2, 3, 6, 7, 4, 5)),
+        ("consumer", ("a",) * 7, (1, 1, 1, 1, 1, 1, 9)),
         ("stored", ("a",) * 9, (1,)),
         ("stored", ("a",) * 9, (2,)),
         ("latency", ("nats", "a", "x", "b", None, None, None), ({5: 1, None: 1}, 1)),
@@ -105,7 +105,7 @@ def test_sums_of_two_parts_add_in_any_order():
     wanted = {
         "edge": (11, 22, 33, 44, frozenset({1, 2}), 3, 9, "a", (7, "b"), "c"),
         "value": ("a", "c"), "match": (2, 3, 4, frozenset({4, 5}), 5), "refusal": (3, 7),
-        "flow": (2, 3, 4, 5, 5, 6, None), "consumer": (2, 3, 4, 1, 9), "stored": (3,),
+        "flow": (2, 3, 4, 5, 5, 6, None), "consumer": (2, 3, 4, 7, 8, 1, 9), "stored": (3,),
         "latency": ({5: 3, None: 1, 7: 1}, 1),
     }  # fmt: skip
     for some in (parts, parts[::-1]):
@@ -130,7 +130,7 @@ def test_sums_of_two_parts_add_in_any_order():
 @pytest.mark.parametrize("more", [0, 1])
 def test_programs_of_one_user_are_single_up_to_a_hundred(kind, owner, client, more):
     values = {"flow": (1, 1, 0, 1, 1, 1, None), "stored": (1,), "latency": ({1: 1}, 0),
-              "consumer": (1, 0, 0, 1, 1)}[kind]  # fmt: skip
+              "consumer": (1, 0, 0, 0, 0, 1, 1)}[kind]  # fmt: skip
     length = {"flow": 9, "stored": 9, "latency": 7, "consumer": 7}[kind]
 
     def key(name: str, who: str) -> tuple[str, ...]:
@@ -255,8 +255,10 @@ def test_the_values_at_the_wildcards_of_a_route(route, path, values):
 
 def test_a_consumer_of_which_no_client_received_any_has_a_row():
     sums = Sums()
-    sums.add("consumer", ("S", "c", "explicit", "a", "ACC", "u", None), (5, 1, 4, 1, 2))
-    sums.add("consumer", ("S", "c", "explicit", "b", "OTHER", None, None), (2, 0, 0, None, None))
+    sums.add("consumer", ("S", "c", "explicit", "a", "ACC", "u", None), (5, 1, 7, 2, 1, 1, 2))
+    sums.add(
+        "consumer", ("S", "c", "explicit", "b", "OTHER", None, None), (2, 0, 0, 0, 0, None, None)
+    )
     rows = consumer_rows(sums, {
         ("ACC", "S", "c"): ("explicit", "deliver.c"), ("ACC", "S", "d"): ("none", None),
         (None, "S", "e"): ("all", "x"), (None, "S", "*"): ("none", None),
@@ -270,7 +272,8 @@ def test_a_consumer_of_which_no_client_received_any_has_a_row():
         5,
         1,
     )
-    assert (first["acknowledged"], first["first"], first["last"]) == (4, time_of(1), time_of(2))
+    assert (first["acknowledged"], first["rejected"]) == (4, 2), "and one in work"
+    assert (first["first"], first["last"]) == (time_of(1), time_of(2))
     assert told_rows["c", "OTHER"]["deliver_subject"] is None
     for name, account, policy, deliver in (
         ("d", "ACC", "none", None), ("e", None, "all", "x"), ("c", "THIRD", "all", "y"),

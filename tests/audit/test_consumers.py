@@ -9,14 +9,17 @@ from typing import Any
 
 import nats
 import pytest
+from local_run import read
 from nats.aio.client import Client
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
+from test_trace_reference import compare
+from trace_writer import Trace
 
 from patience import until
 from servers import serving
 from subtrie.acl._jetstream.load import load_streams
 from subtrie.audit import Questions, Run, audit, verdict
-from subtrie.audit._readers.jetstream_answers import rows_of_answer
+from subtrie.audit._readers.jetstream_answers import rows_of_acknowledgement, rows_of_answer
 from subtrie.audit._results.row_lines import row_lines
 from subtrie.audit._results.silent_consumers import silent_consumers
 from subtrie.report._findings import all_findings
@@ -29,7 +32,19 @@ trace: true
 jetstream {{ store_dir: {store} }}
 authorization {{ users: [ {users} ] }}
 """
-_USERS = ("web", "silent", "waits", "none", "all", "late", "ordered", "worker", "acker", "nak")
+_USERS = (
+    "web",
+    "silent",
+    "waits",
+    "none",
+    "all",
+    "late",
+    "ordered",
+    "worker",
+    "acker",
+    "nak",
+    "term",
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +71,9 @@ async def _programs(url: str) -> None:
     await _ordered(clients["ordered"])
     await _for_another(clients["worker"], clients["acker"])
     await _refusing(clients["nak"])
+    for number, message in enumerate(await _pulls(clients["term"], "term", ack_wait=600)):
+        await message.in_progress()  # it asks for more time
+        await (message.ack_sync() if number else message.term())
     for client in clients.values():
         await client.close()
 
@@ -134,7 +152,7 @@ def told(run: Run) -> list[tuple[str, str]]:
 
 
 def rows(run: Run) -> dict[tuple[str, str], tuple[Any, ...]]:
-    names = ("ack_policy", "delivered", "redelivered", "acknowledged")
+    names = ("ack_policy", "delivered", "redelivered", "acknowledged", "rejected")
     return {
         (row["consumer"], row["who"]): tuple(row[name] for name in names)
         for row in run.rows("consumers")
@@ -147,17 +165,19 @@ def test_each_consumer_has_its_policy_and_what_it_delivered(run):
     assert delivered - again == STORED
     assert again >= 2 * STORED
     assert found.pop(("silent", "silent"))[::3] == ("explicit", 0)
+    # What is refused or in work counted as acknowledged.
     late, shared = found.pop(("late", "late")), found.pop(("shared", "worker"))
-    for policy, count, again, _ in (late, shared):
+    for policy, count, again, _, _ in (late, shared):
         assert (policy, count - again) == ("explicit", STORED)
     assert late[3] == late[1]
     assert found == {
-        ("shared", "acker"): ("explicit", 0, 0, shared[1]),
-        ("waits", "waits"): ("explicit", STORED, 0, 0),
-        ("none", "none"): ("none", STORED, 0, 0),
-        ("all", "all"): ("all", STORED, 0, 1),
-        ("*", "ordered"): ("none", STORED, 0, 0),
-        ("nak", "nak"): ("explicit", 3 * STORED, 2 * STORED, 3 * STORED),
+        ("shared", "acker"): ("explicit", 0, 0, shared[1], 0),
+        ("waits", "waits"): ("explicit", STORED, 0, 0, 0),
+        ("none", "none"): ("none", STORED, 0, 0, 0),
+        ("all", "all"): ("all", STORED, 0, 1, 0),
+        ("*", "ordered"): ("none", STORED, 0, 0, 0),
+        ("nak", "nak"): ("explicit", 3 * STORED, 2 * STORED, 0, 3 * STORED),
+        ("term", "term"): ("explicit", STORED, 0, STORED - 1, 1),
     }
 
 
@@ -167,7 +187,8 @@ def test_a_message_that_came_again_is_a_warning_and_one_that_may_be_acknowledged
     once_more = f"late receives again what stream ORDERS, consumer late, delivered: {late[2]} of"
     found.remove(("note", f"{once_more} {late[1]} messages"))
     # A program that refuses all of its messages was none, as it answers each of them.
-    refusing = "nak receives again what stream ORDERS, consumer nak, delivered: 24 of 36 messages"
+    refusing = "nak receives again what stream ORDERS, consumer nak, delivered: 24 of 36 messages; "
+    refusing += "it refused 36 (-NAK or +TERM)"
     found.remove(("warning", refusing))
     assert found == [
         ("warning", f"silent acknowledges nothing that stream ORDERS, consumer silent, delivers; "
@@ -229,7 +250,8 @@ def test_consumers_of_which_nothing_is_wrong():
     """Made rows: a policy of several consumers with one folded name decides nothing."""
 
     def row(consumer: str, policy: str | None, *counts: int, who: str = "a") -> dict[str, Any]:
-        names = ("delivered", "redelivered", "acknowledged")
+        names = ("delivered", "redelivered", "acknowledged", "rejected")
+        counts = (*counts, 0)[:4]
         return {"account": None, "stream": "S", "consumer": consumer, "ack_policy": policy,
                 "who": who, **dict(zip(names, counts, strict=True))}  # fmt: skip
 
@@ -239,6 +261,8 @@ def test_consumers_of_which_nothing_is_wrong():
     unknown = [row("*", None, 5, 0, 0), row("*", "explicit or none", 5, 0, 0)]
     assert list(silent_consumers([*unknown, silent, half, other])) == [silent, half]
     assert list(silent_consumers([half, {**other, "acknowledged": 10}])) == []
+    assert list(silent_consumers([half, {**other, "acknowledged": 6, "rejected": 4}])) == []
+    assert list(silent_consumers([row("e", "explicit", 5, 4, 0, 5)])) == []
     assert list(silent_consumers([row("d", "none", 5, 1, 0), row("d", None, 0, 0, 3)])) == []
 
 
@@ -254,3 +278,26 @@ def test_the_policy_of_a_consumer_in_a_capture():
         {"op": "CONSUMER", "queue": "A.*", "subject": "all"},
     ]
     assert list(rows_of_answer(b'{%s,"consumers":[{"name":1}]}' % kind)) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "payload", "said"),
+    [("$JS.ACK.S.c.1.1.1.1.0", b"-NAK", "-NAK"),
+     ("$JS.ACK.S.c.1.1.1.1.0", b'-NAK {"delay":1}', "-NAK"),
+     ("$JS.ACK.d.h.S.c.2.1.1.1.0", b"+TERM why", "+TERM"),
+     ("$JS.ACK.S.c.1.1.1.1.0", b"+WPI", "+WPI"),
+     ("$JS.ACK.S.c.1.1.1.1.0", b"+ACK", None), ("$JS.ACK.S.c.1.1.1.1.0", b"", None),
+     ("$JS.ACK.S.c.1.1.1.1.0", b"+TER", None), ("orders", b"-NAK", None),
+     ("$JS.API.INFO", b"-NAK", None)],
+)  # fmt: skip
+def test_what_an_acknowledgement_says(tmp_path, subject, payload, said):
+    """In a capture, in a log, and as the plain reader of the tests reads it."""
+    expected = [] if said is None else [{"op": "ACK", "queue": "S.c", "subject": said}]
+    assert list(rows_of_acknowledgement(subject, payload)) == expected
+    trace = Trace()
+    trace.publish(1, subject, payload.decode())
+    trace.publish(1, "orders", "-NAK")  # of another message
+    data = trace.text().replace('{"delay":1}', r"{\"delay\":1}").encode()
+    compare(data)
+    found = [row for row in read(data) if row["op"] == "ACK"]
+    assert [{name: row[name] for name in ("op", "queue", "subject")} for row in found] == expected

@@ -13,7 +13,13 @@ from report_runs import row as bare_row
 from subtrie.report import read_report
 from subtrie.report._findings import all_findings
 
-COUNTS = {"messages_in": 1_000, "messages_out": 2, "redelivered": 0, "acknowledged": 0}
+COUNTS = {
+    "messages_in": 1_000,
+    "messages_out": 2,
+    "redelivered": 0,
+    "acknowledged": 0,
+    "rejected": 0,
+}
 SUBJECT = "prod.safe.443.a_x.b_x._.GET.items"
 
 

@@ -89,7 +89,8 @@ def test_a_consumer_that_acknowledges_nothing_is_a_finding(tmp_path):
 
     def consumer(name, policy, again, acknowledged=0):
         return row("consumers", stream="ORDERS", consumer=name, who=name, ack_policy=policy,
-                   delivered=80 + again, redelivered=again, acknowledged=acknowledged)  # fmt: skip
+                   delivered=80 + again, redelivered=again, acknowledged=acknowledged,
+                   rejected=0)  # fmt: skip
 
     rows = [consumer("silent", None, 320), consumer("once", "explicit", 0),
             consumer("shipper", "explicit", 20, 80), consumer("copy", "none", 0),

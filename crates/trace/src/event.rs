@@ -75,7 +75,7 @@ pub struct Event<'a> {
     /// Whether the row is an operation, which has a direction.
     pub directed: bool,
     /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`, `CLAIM`, `STORED`, `STREAM`,
-    /// `CONSUMER`, `ERROR`, `LOGIN`, `DENIED`, `LINK`, `SERVER`.
+    /// `CONSUMER`, `ACK`, `ERROR`, `LOGIN`, `DENIED`, `LINK`, `SERVER`.
     pub op: &'a [u8],
     /// The account of a message between servers, where the line names it.
     pub account: &'a [u8],

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::event::{Event, Prefix, Sink};
 use super::text::unquote;
+use super::windows::Windows;
 
 /// The bytes of a payload that are read.
 const READ: usize = 65_536;
@@ -17,6 +18,9 @@ const FAILED: &[u8] = br#"_response\",\"error\":{"#;
 const FAILED_AT: usize = 9;
 const STORED: &[u8] = br#"["{\"stream\":\""#;
 const REFUSED: &[u8] = br#"["{\"error\":{\"code\":"#;
+const ACK: &[u8] = b"$JS.ACK.";
+/// The words of an acknowledgement if a message was not processed, or not yet.
+const NOT_PROCESSED: [&[u8]; 3] = [b"-NAK", b"+TERM", b"+WPI"];
 const TOLD: &[u8] = br#"["{\"type\":\"io.nats.jetstream.api.v1."#;
 
 /// The content of the payload of a message that the server sent.
@@ -85,6 +89,36 @@ pub fn answered(
     }
 }
 
+/// Add the row of an acknowledgement, sent in a window, that does not say that a message was
+/// processed.
+pub fn acknowledged(
+    position: u64,
+    prefix: &Prefix,
+    time: Option<i64>,
+    body: &[u8],
+    windows: &Windows,
+    sink: &mut impl Sink,
+) {
+    let said = body.get(2..).unwrap_or_default();
+    let Some(word) = NOT_PROCESSED.iter().find(|word| said.starts_with(word)) else {
+        return;
+    };
+    let subject = windows.subject_of(prefix.conn_id).unwrap_or_default();
+    if let (true, Some(consumer)) = (subject.starts_with(ACK), consumer_of(subject)) {
+        let end = memchr_iter(b'.', consumer).nth(1);
+        let queue = &consumer[..end.unwrap_or(consumer.len())];
+        sink.add(&Event {
+            position,
+            time,
+            prefix: Some(prefix),
+            op: b"ACK",
+            subject: word,
+            queue,
+            ..Event::default()
+        });
+    }
+}
+
 /// Return stream and consumer, as `ORDERS.shipper`, of the reply subject of a consumer's delivery;
 /// `_R_` of a request that another account imports.
 ///
@@ -95,7 +129,7 @@ pub fn consumer_of(reply: &[u8]) -> Option<&[u8]> {
     if reply.starts_with(b"_R_.") {
         return reply.get(..3);
     }
-    let rest = reply.strip_prefix(b"$JS.ACK.")?;
+    let rest = reply.strip_prefix(ACK)?;
     let dots: SmallVec<[usize; 12]> = memchr_iter(b'.', rest).collect();
     let (start, end, next) = match dots.len() {
         5 | 6 => (0, dots[1], dots[2]),

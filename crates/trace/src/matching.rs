@@ -236,6 +236,12 @@ impl Groups {
         )
     }
 
+    /// Return the subject of the messages of a group.
+    pub fn subject_of(&self, id: GroupId) -> &[u8] {
+        let names = self.slots[id].key.get(SIZE..).unwrap_or_default();
+        names.split(|byte| *byte == b' ').next().unwrap_or_default()
+    }
+
     /// Add a line that delivers a message to a client.
     pub fn line(&mut self, key: &[u8], position: u64, subscriber: Subscriber) {
         let Some(id) = self.find_of_line(key) else {

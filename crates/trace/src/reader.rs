@@ -23,7 +23,7 @@ use super::clock::Clock;
 use super::connections::{Connections, conn_name};
 use super::container::Parts;
 use super::event::{Counts, Direction, Event, Prefix, Sink};
-use super::jetstream::answered;
+use super::jetstream::{acknowledged, answered};
 use super::lines::LONGEST;
 use super::login::Logins;
 use super::operation::{self, Operation};
@@ -331,8 +331,11 @@ impl Reader {
             {
                 self.skim.extend(time);
             }
-            if own && prefix.client && prefix.direction == Direction::Out {
-                answered(position, prefix, time, body, sink);
+            if own && prefix.client {
+                match prefix.direction {
+                    Direction::Out => answered(position, prefix, time, body, sink),
+                    _ => acknowledged(position, prefix, time, body, &self.windows, sink),
+                }
             }
             return Ok(());
         }

@@ -151,6 +151,12 @@ impl Windows {
         known
     }
 
+    /// Return the subject of the message of a connection whose window is open.
+    pub fn subject_of(&self, conn: u32) -> Option<&[u8]> {
+        let window = self.by_id.get(self.open_by_conn.get(&conn)?)?;
+        Some(self.groups.subject_of(*window.groups.first()?))
+    }
+
     /// Close the windows whose time limit has passed at this line.
     pub fn expire(&mut self, time: i64, position: u64) {
         while let Some(&Reverse((limit, id))) = self.limits.peek() {

@@ -89,7 +89,7 @@ _SHORT = {
     "identity": "who", "identity_source": "proof", "instances": "conns", "matched": "sent",
     "messages_in": "in", "messages_out": "out",
     "method": "verb", "origin": "file", "pattern": "of", "per_minute": "/min",
-    "redelivered": "again",
+    "redelivered": "again", "rejected": "no",
     "published": "sent", "publisher": "from", "received": "got", "receivers": "who",
     "refused": "no", "replier": "from", "request": "call", "requester": "from", "responder": "by",
     "stream": "of", "server": "log", "service": "who", "source": "from", "sources": "from",

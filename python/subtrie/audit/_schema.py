@@ -34,6 +34,7 @@ TABLES_VERSION = 5
 #: the stream and consumer in ``queue``, and the subject that it delivers to (``reply``); a row
 #: ERROR says why (``queue``) JetStream refused what a client asked (``sid``), and the stream that
 #: did not store a message (``subject``). These are read of the payloads of JetStream's answers. A
+#: row ACK is what a client answered to a consumer (``queue``), unless it processed the message. A
 #: row CLAIM says that CONNECT names another user than the proven one: the one in ``subject``. A row
 #: LOGIN is the first line of a connection whose user the broker accepted, DENIED a login that it
 #: refused for the reason in ``queue``; ``subject`` is the address. LINK is a connection to the
@@ -243,7 +244,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("stream", "string"), ("consumer", "string"), ("who", "string")),
         *(("ack_policy", "string"), ("deliver_subject", "string")),
         *(("delivered", "bigint"), ("redelivered", "bigint")),
-        ("acknowledged", "bigint"),
+        *(("acknowledged", "bigint"), ("rejected", "bigint")),
         *_SPAN,
         *(("account", "string"), ("user", "string"), ("client", "string")),
     ),

@@ -330,14 +330,16 @@ AGAIN = FindingRule(
     lambda row: (
         f"{row['who']} receives again what stream {row['stream']}, consumer {row['consumer']}, "
         f"delivered: {row['redelivered']:,} of {row['delivered']:,} messages"
+        + (f"; it refused {row['rejected']:,} (-NAK or +TERM)" if row["rejected"] else "")
     ),
-    "It refused them (-NAK), or acknowledged later than the ack wait. After max_deliver times a "
-    "stream gives a message up.",
-    _always(
-        "Find out why the program refuses them, or let the consumer wait longer (ack_wait). The "
-        "log has what it answered: subtrie report lines."
+    "A stream sends a message again that was refused (-NAK), or acknowledged later than the ack "
+    "wait. After max_deliver times it gives the message up.",
+    lambda row: (
+        "Find out why the program refuses them. The log has what it answered: subtrie report lines."
+        if row["rejected"]
+        else "Acknowledge sooner, or let the consumer wait longer (ack_wait)."
     ),
-    lambda row: bool(row["redelivered"] and row["acknowledged"]),
+    lambda row: bool(row["redelivered"] and (row["acknowledged"] or row["rejected"])),
 )
 
 #: The rule about consumers that deliver to a subject without a subscriber; its level and what is

@@ -50,7 +50,7 @@ _TEXTS = {
     "latency": ("Latency", "The time from a request to its reply, at nearest rank."),
     "consumers": (
         "Consumers of streams",
-        "Who receives from which consumer, what came again, and what was acknowledged.",
+        "Who receives from which consumer, what came again, and what was acknowledged or refused.",
     ),
     "coverage": (
         "Coverage",
@@ -81,6 +81,7 @@ _KINDS = {
             *(
                 "redelivered",
                 "acknowledged",
+                "rejected",
                 "decided",
                 "days",
                 "sources",

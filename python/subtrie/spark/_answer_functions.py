@@ -173,8 +173,8 @@ def consumers(events: DataFrame) -> DataFrame:
 
     Returns:
         ``stream, consumer, who``, ``ack_policy``, ``deliver_subject``, ``delivered``,
-        ``redelivered``, ``acknowledged``, ``first``, ``last``, and ``account``, ``user`` and
-        ``client`` of the program.
+        ``redelivered``, ``acknowledged``, ``rejected``, ``first``, ``last``, and
+        ``account``, ``user`` and ``client`` of the program.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.

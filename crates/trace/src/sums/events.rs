@@ -76,7 +76,7 @@ impl Events {
             b"START" | b"LINK" => flags |= SUBSCRIPTION | ABOUT_SERVER,
             b"LOGIN" | b"DENIED" | b"SERVER" => flags |= ABOUT_SERVER,
             b"SLOW" | b"CLAIM" | b"ERROR" => flags |= ABOUT_CONNECTION,
-            b"STREAM" | b"STORED" | b"CONSUMER" => flags |= ABOUT_STREAM,
+            b"STREAM" | b"STORED" | b"CONSUMER" | b"ACK" => flags |= ABOUT_STREAM,
             b"PUB" | b"HPUB" if self.deletes_stream(row) => flags |= ABOUT_STREAM,
             b"VIOLATION" => match self.refused.get(row) {
                 Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,

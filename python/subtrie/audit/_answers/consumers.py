@@ -12,7 +12,7 @@ from .sums import Sums, time_of
 
 #: Ack policy and subject of delivery of consumers by account, stream and name.
 Told = Mapping[tuple[str | None, str, str], tuple[str, str | None]]
-_COUNTS = ("delivered", "redelivered", "acknowledged")
+_COUNTS = ("delivered", "redelivered", "acknowledged", "rejected")
 _KEY = ("stream", "consumer", "ack_policy", "who", "account", "user", "client")
 
 
@@ -25,7 +25,8 @@ def consumer_rows(sums: Sums, told: Told) -> list[dict[str, Any]]:
     """
     found = []
     by_name: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for key, (*counts, first, last) in sums["consumer"].items():
+    for key, (came, again, answered, rejected, in_work, first, last) in sums["consumer"].items():
+        counts = came, again, answered - rejected - in_work, rejected
         row = dict(zip((*_KEY, *_COUNTS), (*key, *counts), strict=True))
         row |= {"deliver_subject": None, "first": time_of(first), "last": time_of(last)}
         by_name[row["stream"], row["consumer"]].append(row)

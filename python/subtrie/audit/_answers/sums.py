@@ -7,7 +7,7 @@
 | ``match`` | service whose rules apply, number of a rule (None: no rule matches), window, ``PROGRAM`` | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day and window of a refused subscription, ``PROGRAM`` | refused, last |
 | ``flow`` | publisher, pattern, subscriber, queue, account, user and client of the publisher, user and client of the subscriber | published, delivered, undelivered, bytes, first, last, rate of the undelivered |
-| ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, first, last |
+| ``consumer`` | stream, consumer, its ack policy, program that receives, account, user and client | delivered, of these again, acknowledged, of these refused, and said to be in work, first, last |
 | ``stored`` | of a flow to the receiver that answered although no client received the message | messages |
 | ``unstored`` | of a flow to a stream, without pattern: messages that the stream refused | messages |
 | ``latency`` | ``nats`` or ``microbus``, requester, subject, responder, account, user and client of the requester | microseconds, as ``latency_step``, with their number (None: no answer), errors |
@@ -98,7 +98,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "match": (_add, _add, _add, _union, greatest_known),
     "refusal": (_add, greatest_known),
     "flow": (_add, _add, _add, _add, least_known, greatest_known, both_rates),
-    "consumer": (_add, _add, _add, least_known, greatest_known),
+    "consumer": (_add, _add, _add, _add, _add, least_known, greatest_known),
     "stored": (_add,),
     "unstored": (_add,),
     "latency": (_tally, _add),

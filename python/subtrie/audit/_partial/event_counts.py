@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Rows beside that of an operation, or of a payload that is not counted.
-_REMARKS = ("CLAIM", "CONSUMER", "ERROR", "LOGIN", "STORED", "STREAM")
+_REMARKS = ("ACK", "CLAIM", "CONSUMER", "ERROR", "LOGIN", "STORED", "STREAM")
 _OF_THE_SERVER = ("CLOSED", "DENIED", "LINK", "SERVER", "SLOW", "START", "VIOLATION")
 _CLIENT = r"/(client|websocket|mqtt):"
 

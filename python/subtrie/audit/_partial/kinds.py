@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 13
+VERSION = 14
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
@@ -44,7 +44,7 @@ _REFUSED = ("account", "identity", *_PROOF, "conn", "subject", "queue", "day", "
 _SPAN = ("count", "first", "last")
 _RATED = (*_SPAN, RATE)
 _CONNECTION = ("server", "conn", "account", "identity", *_PROOF)
-_ERROR = ("subject", "sid", "queue")
+_ERROR, _ACK = ("subject", "sid", "queue"), ("subject", "queue")
 _STREAM = ("server", "account", "queue", "subject")
 _LOGIN = ("server", "account", "identity", *_PROOF, "subject", "op", "queue")
 
@@ -106,6 +106,8 @@ KINDS: dict[str, Kind] = {
     # the ack policy (subject) of a consumer, and the subject that it delivers to (reply); ``queue``
     # is stream and consumer
     "consumer": Kind((*_STREAM, "reply"), (*_STREAM, "reply"), None),
+    # acknowledgements of a consumer (queue) that say other (subject) than that it was processed
+    "ack": Kind((*_CONNECTION, *_ACK, "count"), (*_CONNECTION, *_ACK), "queue"),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)
     "login": Kind((*_LOGIN, *_RATED), _LOGIN),
     # one connection to another server (subject) that was made or closed (queue)

@@ -65,6 +65,7 @@ _LISTED: tuple[tuple[int, str, dict[str, str]], ...] = (
     (_ABOUT_STREAM, "consumer", {}),
     (_ABOUT_STREAM, "dropped", {}),
     (_ABOUT_STREAM, "stored", {}),
+    (_ABOUT_STREAM, "ack", {}),
     (_ABOUT_SERVER, "login", _SPAN),
     (_ABOUT_SERVER, "link", {}),
     (_ABOUT_SERVER, "state", {}),
@@ -75,6 +76,7 @@ _OPERATIONS = {
     "slow": ("SLOW",), "claim": ("CLAIM",), "stream": ("STREAM",), "stored": ("STORED",),
     "login": ("LOGIN", "DENIED"), "link": ("LINK",), "state": ("SERVER", "START", "SLOW"),
     "consumer": ("CONSUMER",), "error": ("ERROR",), "dropped": ("PUB", "HPUB"),
+    "ack": ("ACK",),
 }  # fmt: skip
 
 
@@ -392,7 +394,7 @@ def list_others(found: Partial, batch: pa.RecordBatch, flags: bytes, window: int
                 table[name] = rows.column(renamed.get(name, name))
         listed = complete(kind, pa.table(table))
         # A stream answers every message, and consumers are made again and again.
-        often = kind in ("stored", "consumer", "error")
+        often = kind in ("ack", "stored", "consumer", "error")
         found.add_list(kind, add_up(listed, KINDS[kind].keys) if often else listed)
 
 

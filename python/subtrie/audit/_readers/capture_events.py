@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from ..._core.redaction import redact_text, redacted
 from ...wire import OperationRow, StreamError, read_capture_operations, read_records
 from .._identity import Who, as_read, who_connected
-from .jetstream_answers import rows_of_answer
+from .jetstream_answers import rows_of_acknowledgement, rows_of_answer
 from .log_files import shown_path
 
 _WHO = ("identity", "identity_source", "user", "client")
@@ -179,13 +179,16 @@ class _Events:
         match name, row.get("direction"):
             case (("PUB" | "HPUB"), "in"):
                 self._published(conn, row, at)
-                if self.payloads is not None and item.op is not None and item.op.payload:
-                    self.payloads.append((row["server"], row["position"], bytes(item.op.payload)))
+                payload = b"" if item.op is None else bytes(item.op.payload or b"")
+                if self.payloads is not None and payload:
+                    self.payloads.append((row["server"], row["position"], payload))
+                told = rows_of_acknowledgement(row.get("subject", ""), payload)
+                yield from self._remarks(row, told)
                 return
             case (("MSG" | "HMSG"), "out"):
                 yield from self._delivered(conn, row)
                 if item.op is not None and item.op.payload:
-                    yield from self._answered(row, bytes(item.op.payload))
+                    yield from self._remarks(row, rows_of_answer(bytes(item.op.payload)))
                 return
             case "SUB", "in":
                 found = _Subscription(row["subject"], row.get("queue"), self._position)
@@ -276,10 +279,10 @@ class _Events:
             yield {**ended, "position": self._position, "offset": row["offset"],
                    "direction": "local", "op": "DELSUB"}  # fmt: skip
 
-    def _answered(self, row: Row, payload: bytes) -> Iterator[Row]:
-        """Yield what an answer of JetStream says about streams."""
+    def _remarks(self, row: Row, found: Iterable[dict[str, str]]) -> Iterator[Row]:
+        """Yield what the payload of a message says about streams and consumers."""
         names = ("server", "file", "offset", "time", "conn", "account", *_WHO)
-        for told in rows_of_answer(payload):
+        for told in found:
             self._position += 1
             shown = {key: redacted(value) for key, value in told.items()}
             yield {**{name: row.get(name) for name in names}, **shown, "position": self._position}

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..._nats.jetstream_subjects import made_up_name
+from ..._nats.jetstream_subjects import ACKNOWLEDGE, jetstream_use, made_up_name
 
 _STORED, _API = b'{"stream":"', b'{"type":"io.nats.jetstream.api.v1.'
 _REFUSED = b'{"error":{"code":'
+_NOT_PROCESSED = (b"-NAK", b"+TERM", b"+WPI")
 _STREAM, _CONSUMER = _API + b"stream_", _API + b"consumer_"
 
 
@@ -50,6 +51,15 @@ def rows_of_answer(payload: bytes) -> Iterator[dict[str, str]]:
         for subject in config.get("subjects") or ():
             if isinstance(subject, str):
                 yield {"op": "STREAM", "queue": config["name"], "subject": subject}
+
+
+def rows_of_acknowledgement(subject: str, payload: bytes) -> Iterator[dict[str, str]]:
+    """Yield the row of an acknowledgement that does not say that a message was processed."""
+    said = payload[:5] if payload.startswith(b"+TERM") else payload[:4]
+    use = jetstream_use(subject) if said in _NOT_PROCESSED else None
+    if use is not None and use.row.operation == ACKNOWLEDGE and "consumer" in use.values:
+        consumer = f"{use.values['stream']}.{use.values['consumer']}"
+        yield {"op": "ACK", "queue": consumer, "subject": said.decode()}
 
 
 def _policies(told: dict[str, Any]) -> Iterator[dict[str, str]]:

@@ -24,12 +24,12 @@ def silent_consumers(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]
     known = list(rows)
     spare: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in known:
-        if row["acknowledged"]:
-            spare[_consumer(row)] += row["acknowledged"] - row["delivered"]
+        if answered := row["acknowledged"] + row["rejected"]:
+            spare[_consumer(row)] += answered - row["delivered"]
     for row in known:
         policies = (row["ack_policy"] or "").split(" or ")
         asked = row["redelivered"] > 0 or not {"", _NONE} & set(policies)
-        if row["acknowledged"] or not row["delivered"] or policies == [_NONE]:
+        if row["acknowledged"] or row["rejected"] or not row["delivered"] or policies == [_NONE]:
             continue
         if spare.get(_consumer(row), 0) <= 0 and (asked or row["consumer"] != "*"):
             yield row

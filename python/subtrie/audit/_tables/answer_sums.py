@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TAKEN = 1
+#: An acknowledgement that asks for more time; the others refuse a message.
+_IN_WORK = "+WPI"
 #: In place of server, subject and publisher: no log tells them.
 _UNKNOWN = ("", -1, Publisher(""))
 #: Pattern, name, queue, user and client of a subscriber.
@@ -51,6 +53,7 @@ def answer_sums(bucket: Bucket) -> Sums:
     sums = Sums()
     _refusal_sums(sums, bucket.told("refused"))
     _unstored_sums(sums, bucket.told("error"))
+    _acknowledged_sums(sums, bucket)
     if bucket.subjects is not None:
         classified = Classified(bucket)
         _publish_sums(sums, bucket, classified)
@@ -164,7 +167,7 @@ def _flow_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
                 if (other.queue or "").startswith(CONSUMER) and subject.startswith("$JS.ACK."):
                     program = publisher.who, publisher.user or None, publisher.client or None
                     own = _consumer(bucket, other, program, account)
-                    sums.add("consumer", own, (0, 0, sent.published, None, None))
+                    sums.add("consumer", own, (0, 0, sent.published, 0, 0, None, None))
             to_leaf_nodes = leaf_nodes.of(key) if sent.forwarded else []
             share = sent.forwarded // len(to_leaf_nodes) if to_leaf_nodes else 0
             for node in to_leaf_nodes:
@@ -368,7 +371,7 @@ def _received(sums: Sums, bucket: Bucket, of: Classified) -> _Deliveries:
             receiver = of_stream(stream, name)
             to_consumer = (of.subjects.texts[at].as_py(), key[1], receiver.queue, *key[3:])
             flow = _flow(Publisher(receiver.subscriber), to_consumer, account)
-            came = (count, count if again else 0, 0, *span)
+            came = (count, count if again else 0, 0, 0, 0, *span)
             sums.add("consumer", _consumer(bucket, receiver, (key[1], *key[3:]), account), came)
         sums.add("flow", flow, (count, count, 0, 0, None, None, None))
     return found
@@ -392,3 +395,16 @@ def _unstored_sums(sums: Sums, errors: pa.Table) -> None:
             receiver = of_stream(stream).subscriber
             key = (identity or conn, None, receiver, None, *program, None, None)
             sums.add("unstored", key, (count,))
+
+
+def _acknowledged_sums(sums: Sums, bucket: Bucket) -> None:
+    """Add the acknowledgements that do not say that a message was processed."""
+    names = ("subject", "queue", "account", "identity", "conn", "user", "client", "count")
+    for said, queue, account, identity, conn, *program, count in zip(
+        *columns_of(bucket.told("ack"), *names), strict=True
+    ):
+        stream, name, *_ = queue.split(".")
+        who = identity or conn, *program
+        key = _consumer(bucket, of_stream(stream, name), who, account)
+        refused = 0 if said == _IN_WORK else count
+        sums.add("consumer", key, (0, 0, 0, refused, count - refused, None, None))
