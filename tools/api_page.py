@@ -46,32 +46,29 @@ sentence of its docstring. `help`, and the site that `make docs` builds, have al
 GROUPS = {
     "Services": {
         "subtrie.connector": "Connector run serve Request Response HTTPError Client Call Answer"
-        " Event Endpoint Config REQUIRED OWN ingress Headers",
+        " Event Endpoint Config",
         "subtrie.testing": "bus connector plane actor_token",
         "subtrie.short_circuit": "ShortCircuit",
-        "subtrie.gencreds": "scan plan write_all write sign Plan Creds Service Note",
+        "subtrie.gencreds": "scan plan write_all write sign",
     },
     "Subjects": {
-        "subtrie": "SubjectTrie Dispatcher Pattern Subject Subscription Groups Explanation Matches"
-        " Batch classify check_name engine",
+        "subtrie": "SubjectTrie Dispatcher Pattern Subject Groups Explanation Matches Batch"
+        " classify check_name engine",
         "subtrie.microbus": "decode request_from_url subscription_from_route encode_request"
-        " encode_subscription RequestAddress SubscriptionAddress ReplyAddress decode_subscription"
-        " decode_batch source_of",
+        " encode_subscription source_of",
         "subtrie.names": "check_name rules reserved",
     },
     "Permissions": {
         "subtrie.acl": "Permissions Deployment Decision Diff Comparison Finding Witness Delivery",
     },
     "Traffic": {
-        "subtrie.audit": "audit open_run Run verdict run_difference TABLES ANSWERS Questions"
-        " Selection load_rules load_code proposed_permissions partials_of table_of Partial",
-        "subtrie.report": "read_report Report Finding to_html to_markdown to_json",
+        "subtrie.audit": "audit open_run Run verdict run_difference Questions Selection",
+        "subtrie.report": "read_report Report to_html to_markdown to_json",
         "subtrie.spark": "audit Audit open_audit local_session cluster_session connect_session"
-        " events audit_stream decode match register settled ship spans synthesise write_lake",
-        "subtrie.wire": "read_operations read_capture_operations read_records OperationRow Parser"
-        " Op Tap",
+        " events audit_stream decode match",
+        "subtrie.wire": "read_operations Parser Op Tap",
         "subtrie.wire.log": "parse_line LogRecord",
-        "subtrie.wire.capture": "read Record Writer",
+        "subtrie.wire.capture": "read Writer",
         "subtrie.wire.monitor": "read loads Snapshot",
     },
     "For implementers": {

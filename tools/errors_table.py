@@ -27,7 +27,7 @@ Every error is a `SubtrieError`, and its text is one line. What the validators r
 `InvalidInput`, also a `ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`.
 A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
-- `.reason`: a stable code from the lists below; programs should compare this
+- `.reason`: a stable code from the lists below, for programs; the error's text says what it means
 - `.position`: byte offset into the UTF-8 of the refused text, or `None`
 - `.field`: the name of the refused argument if a function takes several, or `None`
 - `.hint`: what would work
@@ -35,8 +35,8 @@ A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `Val
 
 """
 
-#: Areas whose errors a person reads: the page has the codes, the error's text has the sentence.
-_CODES_ONLY = ("Wire", "Files with permissions", "Sources of services")
+#: Areas whose codes a program compares. Of the others the page has the codes alone.
+_WITH_SENTENCES = ("Microbus addresses", "The bus")
 
 
 def page() -> str:
@@ -49,9 +49,9 @@ def page() -> str:
         lines += ["", f"## {title}\n"]
         statuses = {code: "" if rule.status == 400 else f" ({rule.status})"
                     for code, rule in table.items()}  # fmt: skip
-        if title in _CODES_ONLY:
+        if title not in _WITH_SENTENCES:
             codes = ", ".join(f"`{code}`{status}" for code, status in statuses.items())
-            lines.append(f"The error's text says what each means: {codes}.")
+            lines.append(f"{codes}.")
             continue
         for code, rule in table.items():
             lines.append(f"- `{code}`{statuses[code]}: {rule.sentence}")

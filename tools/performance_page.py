@@ -171,7 +171,8 @@ def made(everything: bool = False) -> dict[Path, str]:
             lines += performance_tables.table(section, everything)
     lines += _of_the_connector(connector, everything)
     lines += _of_the_client(everything)
-    lines += _of_permissions(rules, everything)
+    if everything:
+        lines += _of_permissions(rules)
     lines += _of_the_wire(wire, everything)
     lines += _of_the_audit(audit)
     lines += performance_spark.section(everything)
@@ -286,7 +287,7 @@ def _of_the_client(everything: bool) -> list[str]:
     ]
 
 
-def _of_permissions(record: dict[str, Any], everything: bool) -> list[str]:
+def _of_permissions(record: dict[str, Any]) -> list[str]:
     sets = {
         "services-1000": "1,000 rules of services against 1,000 others",
         "services-equal": "1,000 rules of services against the same in reverse order",
@@ -303,9 +304,8 @@ def _of_permissions(record: dict[str, Any], everything: bool) -> list[str]:
     ]
     found: dict[str, dict[str, str]] = {}
     for row in record["rows"]:
-        name = f"{sets[row['sets']]}, {row['engine']}" if everything else sets[row["sets"]]
-        if everything or (row["engine"] == "native" and row["sets"] != "services-equal"):
-            found.setdefault(name, {})[row["question"]] = f"{row['median_ms']:,.1f}"
+        name = f"{sets[row['sets']]}, {row['engine']}"
+        found.setdefault(name, {})[row["question"]] = f"{row['median_ms']:,.1f}"
     asked = list(dict.fromkeys(question for cells in found.values() for question in cells))
     lines += [f"| | {' | '.join(asked)} |", "|---" * (len(asked) + 1) + "|"]
     for name, cells in found.items():
@@ -361,8 +361,8 @@ def _of_the_audit(audit: dict[str, Any]) -> list[str]:
         "",
         "## Duration of an audit",
         "",
-        f"{audit['log_mib']:,} MiB on Spark, {audit['lines']:,} lines, {audit['machine']}, "
-        f"{priority}{audit['date']}: {audit['seconds']} s with the start of the session; at most "
+        f"{audit['log_mib']:,} MiB on Spark ({audit['machine']}, {priority}{audit['date']}): "
+        f"{audit['seconds']} s with the start of the session; at most "
         f"{peak['jvm']:,} MiB in the JVM and {peak['workers_together']:,} MiB in all workers.",
         "",
     ]
