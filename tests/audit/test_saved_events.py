@@ -163,7 +163,7 @@ def test_every_row_of_a_capture_has_all_that_is_known(tmp_path):
     }  # fmt: skip
     damage = found.pop(13)
     assert found == wanted
-    assert (damage["reason"], damage["server"], damage["offset"]) == ("bad size", "-", 187)
+    assert (damage["reason"], damage["server"], damage["offset"]) == ("bad size", "A", 187)
     assert "(at byte 187" in damage["_corrupt_record"]
     assert list(capture_payloads(path, 3)) == [("A", base + 6, HEAD + b"hi")]
 

@@ -131,7 +131,9 @@ class _Events:
         for item in found:
             self._position += 1
             if isinstance(item, StreamError):
-                yield {"file": shown_path(self._path), "server": "-", "offset": item.position or 0,
+                known = self._connections.get(item.conn)
+                server = "-" if known is None else known.server or "-"
+                yield {"file": shown_path(self._path), "server": server, "offset": item.position or 0,
                        "position": self._position, "reason": item.reason,
                        "_corrupt_record": redact_text(item.message)}  # fmt: skip
                 continue
