@@ -181,6 +181,30 @@ def test_usage_and_proposals_name_the_program_and_what_proves_its_user(tmp_path:
         ]  # fmt: skip
 
 
+def test_a_user_who_may_do_nothing_has_rules(tmp_path: Path) -> None:
+    """Its messages and subscriptions were not judged, as if its rules were not given."""
+    trace, _ = two_programs(tmp_path)
+    (tmp_path / "trace.log").write_text(trace.text())
+    rules = tmp_path / "app.com.json"
+    rules.write_text('{"subtrie": 1, "publish_allow": [], "subscribe_allow": []}')
+    questions = Questions(rules=load_rules([f"app.com={rules}"]))
+    with audit([str(tmp_path / "trace.log")], questions=questions) as run:
+        wrong = picked(run, "violations", "kind", "subject", "rule", "client", "count")
+        assert wrong == sorted([
+            *(("forbidden", "p1.safe.443.app_com.b_com._.GET.x", None, *each)
+              for each in (("shop", 2), ("web", 1))),
+            ("forbidden", "log.x", None, "web", 1), ("forbidden", "other", None, "shop", 1),
+            *(("forbidden_subscription", pattern, None, name, 1) for pattern, name in (
+                ("a.b", "web"), ("elsewhere", "shop"), ("p1.safe.443.*.b_com._.GET.x", "b.com"))),
+        ], key=str)  # fmt: skip
+        used = picked(run, "permission_usage", "verb", "effect", "rule", "client", "accepted")
+        assert used == [
+            *(("publish", "none", None, *each) for each in (("shop", 3), ("web", 2))),
+            *(("subscribe", "none", None, name, 1) for name in ("b.com", "shop", "web")),
+        ]  # fmt: skip
+        assert run.count("proposal") == 0
+
+
 def test_evidence_of_the_programs_of_a_user_adds_up_to_the_days_of_a_rule(tmp_path: Path) -> None:
     """Each asks on one day; the rule is that of their user."""
     trace, questions = two_programs(tmp_path)
@@ -219,6 +243,8 @@ def test_more_programs_than_a_number_are_one_row_of_each_rule(tmp_path: Path, co
         trace.says(name, f"<<- [PUB orders.{number} 0]")
         trace.says(name, f"<<- [PUB log.{number} 0]")
         trace.says(name, f"<<- [SUB a.{number} 1]")
+    trace.says("web-0", "<<- [SUB nowhere 2]")
+    trace.says("web-0", 'Subscription Violation - Subject "nowhere", SID 2', "ERR")
     (tmp_path / "trace.log").write_text(trace.text())
     with audit([str(tmp_path / "trace.log")], questions=questions) as run:
         for table in ("permission_usage", "violations", "proposal", "too_thin"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from .rule_table import Rule, of_subscription, service_of
-from .sums import EPOCH, MANY, MOST_PROGRAMS, PROGRAM, Sums, greatest_known, time_of
+from .sums import EPOCH, PROGRAM, Sums, greatest_known, one_name_of_many, time_of
 
 Rows = list[dict[str, Any]]
 #: Account, user, client and source of the identity.
@@ -36,6 +36,7 @@ def publish_usage(sums: Sums, rules: Sequence[Rule]) -> Rows:
 def subscribe_usage(
     subscriptions: Iterable[Mapping[str, Any]],
     sums: Sums,
+    services: Container[str],
     rules: Sequence[Rule],
     length: int | None,
 ) -> Rows:
@@ -44,6 +45,7 @@ def subscribe_usage(
     Args:
         subscriptions: The accepted subscriptions.
         sums: The sums of the messages, which have those that were refused.
+        services: The services that have rules, perhaps none to subscribe.
         rules: The rules, by number.
         length: The length of a period in microseconds, or None.
     """
@@ -52,17 +54,13 @@ def subscribe_usage(
         of_service.setdefault(rule.service, []).append((number, rule))
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     tried = []
-    clients: dict[tuple[Any, ...], set[str | None]] = {}
     for row in _subscribed(subscriptions, sums, length):
-        service = service_of(row["identity"], row["user"], of_service)
-        if service in of_service:
-            tried.append((service, row))
-            owner = service, row["account"], row["user"]
-            clients.setdefault(owner, set()).add(row["client"])
-    for service, row in tried:
-        numbers = of_subscription(of_service[service], row["pattern"], row["queue"])
-        if len(clients[service, row["account"], row["user"]]) > MOST_PROGRAMS:
-            row["client"] = MANY
+        service = service_of(row["identity"], row["user"], services)
+        if service is not None and service in services:
+            tried.append({**row, "service": service})
+    for row in one_name_of_many(tried, ("service", "account", "user")):
+        service = row["service"]
+        numbers = of_subscription(of_service.get(service, ()), row["pattern"], row["queue"])
         program = {name: row[name] for name in PROGRAM}
         counted: list[int | None] = [*numbers] or [None]
         for which in counted:

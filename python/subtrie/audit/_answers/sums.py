@@ -18,7 +18,7 @@ Times are microseconds since 1970.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -120,6 +120,21 @@ _PROGRAMS: tuple[tuple[tuple[str, ...], int, int, int, int], ...] = (
     (("match",), 0, 3, 4, 5),
     (("refusal",), 0, 5, 6, 7),
 )
+
+
+def one_name_of_many(rows: Iterable[dict[str, Any]], owner: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows with ``MANY`` as the ``client`` of those of one owner, if it has many.
+
+    Args:
+        rows: The rows.
+        owner: The columns of the owner.
+    """
+    owned = [(tuple(row[name] for name in owner), row) for row in rows]
+    clients: dict[tuple[Any, ...], set[str | None]] = {}
+    for key, row in owned:
+        clients.setdefault(key, set()).add(row["client"])
+    many = {key for key, names in clients.items() if len(names) > MOST_PROGRAMS or MANY in names}
+    return [{**row, "client": MANY} if key in many else row for key, row in owned]
 
 
 class Sums:

@@ -23,7 +23,7 @@ from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
 from .rule_table import Rule, numbered, service_of
 from .rule_usage import day_of, publish_usage, subscribe_usage
-from .sums import EDGE, MANY, MOST_PROGRAMS, Sums, time_of
+from .sums import EDGE, Sums, one_name_of_many, time_of
 from .violations import violation_rows
 
 if TYPE_CHECKING:
@@ -120,9 +120,10 @@ class Answers:
             return []
         self.sums.bound_programs()
         sent = publish_usage(self.sums, self.rules)
+        services, received = self.questions.rules, self.subscribe_rules
         return [
             *sent,
-            *subscribe_usage(self.subscriptions, self.sums, self.subscribe_rules, self._length),
+            *subscribe_usage(self.subscriptions, self.sums, services, received, self._length),
         ]
 
     def violations(self) -> Rows:
@@ -234,14 +235,7 @@ class Answers:
     @cached_property
     def _by_program(self) -> Rows:
         """The subscriptions; the programs of one user have one name if they are many."""
-        clients: dict[tuple[Any, ...], set[str | None]] = {}
-        owners = [(row["identity"], row["account"], row["user"]) for row in self.subscriptions]
-        for owner, row in zip(owners, self.subscriptions, strict=True):
-            clients.setdefault(owner, set()).add(row["client"])
-        return [
-            {**row, "client": MANY} if len(clients[owner]) > MOST_PROGRAMS else row
-            for owner, row in zip(owners, self.subscriptions, strict=True)
-        ]
+        return one_name_of_many(self.subscriptions, ("identity", "account", "user"))
 
     def gap(self) -> Rows:
         """Return the rows of the table; none without code and rules."""

@@ -133,9 +133,14 @@ class _Events:
             if isinstance(item, StreamError):
                 known = self._connections.get(item.conn)
                 server = "-" if known is None else known.server or "-"
-                yield {"file": shown_path(self._path), "server": server, "offset": item.position or 0,
-                       "position": self._position, "reason": item.reason,
-                       "_corrupt_record": redact_text(item.message)}  # fmt: skip
+                yield {
+                    "file": shown_path(self._path),
+                    "server": server,
+                    "offset": item.position or 0,
+                    "position": self._position,
+                    "reason": item.reason,
+                    "_corrupt_record": redact_text(item.message),
+                }
                 continue
             at = item.time if isinstance(item.time, int) else 0
             yield from self._expired(at)

@@ -79,8 +79,7 @@ class Classified:
         self.user, self.client = (
             bucket.publishes[name].combine_chunks() for name in ("user", "client")
         )
-        rules = pa.array(sorted({each.service for each in bucket.asked.rules}), pa.string())
-        ruled = pc.is_in(self.user, value_set=rules)
+        ruled = pc.is_in(self.user, value_set=pa.array(bucket.asked.services, pa.string()))
         #: The service whose rules apply, as ``service_of`` says.
         self.owner = pc.if_else(ruled, self.user, self.identity)
         self.texts = subjects.texts.take(self.at)
@@ -95,10 +94,10 @@ class Classified:
 
         rules = self._bucket.asked.rules
         length = len(self.at)
-        if not rules:
+        services = pa.array(self._bucket.asked.services, pa.string())
+        if not len(services):
             none = np.zeros(length + 1, np.int64)
             return Matched(np.full(length, NO_RULES), none[:0], none)
-        services = pa.array(sorted({each.service for each in rules}), pa.string())
         owners = pc.fill_null(pc.index_in(self.owner, value_set=services), -1).to_numpy(
             zero_copy_only=False
         )

@@ -49,12 +49,14 @@ class Asked(NamedTuple):
     """The rules and the code that messages are compared with.
 
     Attributes:
+        services: The services that have rules, perhaps none to publish, sorted.
         rules: The publish rules, by number.
         ruled: The names of the files of the index of their patterns.
         code: The calls in the code, by number: specific ones first.
         called: The names of the files of the index of their patterns.
     """
 
+    services: tuple[str, ...]
     rules: tuple[Rule, ...]
     ruled: tuple[str, ...]
     code: tuple[CodeCall, ...]
@@ -145,6 +147,7 @@ def context_of(
     ruled = pattern_files([each.pattern for each in answers.rules])
     called = pattern_files([each.pattern for each in answers.code])
     asked = Asked(
+        tuple(sorted(questions.rules or ())),
         tuple(answers.rules), tuple(name for name, _ in ruled),
         tuple(answers.code), tuple(name for name, _ in called),
     )  # fmt: skip
