@@ -11,10 +11,12 @@ import pytest
 
 from subtrie.audit import Questions, audit
 from subtrie.audit._readers.log_reader import divide, whole_logs
-from subtrie.audit._readers.payload_heads import heads_in
+from subtrie.audit._readers.payload_heads import heads_in, heads_of_capture
+from subtrie.wire.capture import Writer
 
 CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"
 REPLY = "prod.reply._.stock_shop.web_shop.id1"
+END = r"\r\n"  # as the log quotes it
 BODY = r"\r\n\r\nSECRET \r\nMicrobus-Msg-Id: false\r\nMicrobus-Op-Code: Res\r\n"
 HEAD = r"GET https://stock.shop/items HTTP/1.1\r\nMicrobus-Op-Code: Req\r\n"
 REQUEST = rf"{HEAD}Microbus-Msg-Id: {{}}{BODY}"
@@ -94,6 +96,94 @@ def test_each_head_is_read_once_however_the_log_is_divided(log: Any, split_bytes
         assert data[row["position"] :].split(b"\n")[0].count(b"<<- [PUB ") == 1
     assert len({row["position"] for row in rows}) == len(rows)
     assert "SECRET" not in str(rows)
+
+
+def said(tmp_path: Path, *lines: str) -> list[tuple[Any, ...]]:
+    """The heads in a log of some lines of one connection: id, op code, status, line of publish."""
+    texts = [line(number, 4, rest) for number, rest in enumerate(lines)]
+    path = tmp_path / "nats.log"
+    path.write_text("".join(texts).removesuffix("\n"))  # the last line has no end yet
+    starts = [sum(map(len, texts[:number])) for number in range(len(texts))]
+    return [
+        (r["message_id"], r["op_code"], r["status"], starts.index(r["position"]))
+        for r in read(path, 1_000_000)
+    ]
+
+
+PAIR = r"Microbus-Msg-Id: m\r\nMicrobus-Op-Code: Res\r\n"
+PUB, HPUB, NOTHING = f"<<- [PUB {REPLY} 9]", f"<<- [HPUB {REPLY} 12 21]", f"<<- [PUB {REPLY} 0]"
+
+
+def payload(text: str) -> str:
+    return f'<<- MSG_PAYLOAD: ["{text}"]'
+
+
+GOOD = payload(rf"HTTP/1.1 200 OK\r\n{PAIR}\r\nbody")
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ((PUB, GOOD), [("m", "Res", 200, 0)]),
+        ((HPUB, GOOD), [("m", "Res", 200, 0)]),
+        ((NOTHING, GOOD), []),
+        ((PUB, NOTHING, GOOD), []),
+        ((PUB, HPUB, GOOD), [("m", "Res", 200, 1)]),
+        ((PUB, GOOD, GOOD), [("m", "Res", 200, 0)]),
+        ((GOOD,), []),
+    ],
+    ids=["publish", "headers", "empty", "nothing-after", "the-last", "twice", "none"],
+)
+def test_a_payload_is_that_of_the_last_publish_of_its_connection(
+    lines: tuple[str, ...], wanted: list[Any], tmp_path: Path
+) -> None:
+    assert said(tmp_path, *lines) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        *(
+            (rf"HTTP/1.1 {status}{end}{PAIR}\r\n", ("m", "Res", read_as))
+            for status, end, read_as in (
+                *(("100", " x\\r\\n", 100), ("599", "\\r\\n", 599), ("600", " x\\r\\n", None)),
+                *(("099", " x\\r\\n", None), ("2000", " x\\r\\n", None), ("204", "x\\r\\n", None)),
+            )
+        ),
+        (rf"HTTP/1.0 200 OK\r\n{PAIR}\r\n", ("m", "Res", 200)),
+        (rf"HTTP/2.0 200 OK\r\n{PAIR}\r\n", ("m", "Res", None)),
+        (
+            r"GET / HTTP/1.1\r\nMICROBUS-MSG-ID: m\r\nmicrobus-op-code: Res\r\n\r\n",
+            ("m", "Res", None),
+        ),
+        (rf"GET / HTTP/1.1\r\n{PAIR.replace(': m', ':   m  ')}\r\n", ("m", "Res", None)),
+        (rf"GET / HTTP/1.1\r\n{PAIR.replace(': m', ': ' + 64 * 'i')}\r\n", (64 * "i", "Res", None)),
+        (rf"GET / HTTP/1.1\r\n{PAIR.replace(': m', ': ' + 65 * 'i')}\r\n", None),
+        (rf"GET / HTTP/1.1\r\n{PAIR.replace(': m', ': a.b')}\r\n", None),
+        # Cut off in the middle of the last value, and between two lines.
+        (rf"GET / HTTP/1.1\r\n{PAIR.removesuffix(END)}", None),
+        (rf"GET / HTTP/1.1\r\n{PAIR}", ("m", "Res", None)),
+        (rf"GET / HTTP/1.1\r\nX: {'x' * 60_000}\r\n{PAIR}\r\n", ("m", "Res", None)),
+        (rf"GET / HTTP/1.1\r\nX: {'x' * 66_000}\r\n{PAIR}\r\n", None),
+    ],
+    ids=range(17),
+)
+def test_what_is_read_of_a_head(text: str, wanted: tuple[Any, ...] | None, tmp_path: Path) -> None:
+    rows = said(tmp_path, PUB, payload(text))
+    assert [row[:3] for row in rows] == ([] if wanted is None else [wanted])
+
+
+def test_a_backslash_in_a_payload_is_not_the_end_of_a_line(tmp_path: Path) -> None:
+    """The log quotes it, and a capture has it as it was sent."""
+    hostile = b"GET / HTTP/1.1\r\nX: " + PAIR.join((END, "")).encode()
+    good = b"GET / HTTP/1.1\r\nMicrobus-Msg-Id: m\r\nMicrobus-Op-Code: Req\r\n"
+    with Writer(tmp_path / "capture") as writer:
+        for number, head in enumerate((hostile, good)):
+            body = head + b"\r\n\r\n"
+            sent = b"PUB %b %d\r\n%b\r\n" % (CALL.encode(), len(body), body)
+            writer.write("c2s", 1, sent, at=number)
+    heads = list(heads_of_capture(str(tmp_path / "capture"), 0))
+    assert [(head["op_code"], head["status"]) for head in heads] == [("Req", None)]
 
 
 def test_a_compressed_log_has_the_same_heads(log: Any, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def ack(at, sequence=1):
 def subscription(at, inbox="in", *, client="c", channel="foo", **options):
     """A request for a subscription and its answer."""
     request = streaming.SubscriptionRequest(
-        clientID=client, subject=channel, inbox=inbox, ackWaitInSecs=1, **options
+        **{"clientID": client, "subject": channel, "inbox": inbox, "ackWaitInSecs": 1, **options}
     )
     yield say(at, "su", request, f"r{inbox}")
     yield say(at, f"r{inbox}", streaming.SubscriptionResponse(ackInbox=f"ack.{inbox}"))

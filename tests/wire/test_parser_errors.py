@@ -187,6 +187,7 @@ def test_which_errors_close_the_connection(text, name, closes):
     [
         ("'Stale Connection'", "STALE_CONNECTION"),
         ("Stale Connection", "STALE_CONNECTION"),
+        (" 'Stale Connection'\t", "STALE_CONNECTION"),
         ("Stale Connection'", "STALE_CONNECTION"),  # more after a known text is a detail
         ("Stale Connection: 'x'", "STALE_CONNECTION"),
         ("'Stale Connection", "UNKNOWN"),
@@ -199,6 +200,14 @@ def test_which_errors_close_the_connection(text, name, closes):
 )
 def test_only_a_pair_of_quotes_is_taken_off_an_error(text, name):
     assert ServerError.of(text) is ServerError[name]
+
+
+def test_a_server_goes_on_only_after_what_refuses_one_operation():
+    """Every other error is about the connection, and its server closes it."""
+    assert {error.name for error in ServerError if not error.closes} == {
+        "INVALID_SUBJECT", "INVALID_PUBLISH_SUBJECT", "PERMISSIONS_PUBLISH", "PERMISSIONS_REPLY",
+        "PERMISSIONS_SUBSCRIBE", "MAXIMUM_SUBSCRIPTIONS",
+    }  # fmt: skip
 
 
 @pytest.mark.requirement("A64")

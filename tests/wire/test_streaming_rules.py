@@ -81,6 +81,7 @@ def wildcards(channel):
         ("S3-088", [*subscription(1), delivered(2, 1, data=DATA, CRC32=zlib.crc32(DATA))], "kept"),
         ("S3-088", [*subscription(1), delivered(2, 1, data=DATA, CRC32=1)], "broken"),
         ("S3-088", [*subscription(1), delivered(2, 1, data=DATA)], "not seen"),
+        ("S3-088", [*subscription(1), delivered(2, 1, data=b"", CRC32=1)], "broken"),
         ("S3-094", [CLOSE], "kept"),
         ("S3-094", [LATE], "broken"),
         ("S3-094", [closed(1), *published(2)], "broken"),
@@ -217,6 +218,38 @@ def test_an_identifier_in_use():
     assert verdict("S3-022", one, elsewhere) == "not seen", "each cluster has its own identifiers"
 
 
+def test_who_was_refused_is_not_connected():
+    refused = list(talk(*connected(error="no"), LATE))
+    assert verdict("S3-094", refused) == "not seen"
+    taken = list(talk(*connected(number=2, at=51), number=2))
+    assert verdict("S3-022", refused, taken) == "not seen"
+
+
+def test_the_order_of_connections_is_that_of_their_times():
+    """The connection that a capture has first may be the later one."""
+    later = list(talk(*connected(number=2, at=2), number=2))
+    assert verdict("S3-022", later, talk(*connected(), closed(1))) == "not seen"
+    refused = list(talk(*connected(error="in use", number=2, at=2), number=2))
+    assert verdict("S3-022", refused, talk(*connected())) == "kept"
+
+
+def test_a_heartbeat_is_answered_by_its_own_client():
+    one = list(talk(*connected(), beat(1), answer(1)))
+    other = list(talk(*connected("d"), beat(1), closed(50, "d"), number=2))
+    assert verdict("S3-023", one) == "kept"
+    assert verdict("S3-023", one, other) == "broken"
+
+
+def test_without_its_connection_an_identifier_is_not_judged():
+    sent = say(0, "_STAN.pub.foo", streaming.PubMsg(clientID="c", guid="1", subject="foo"))
+    assert verdict("S3-067", talk(sent)) == "not seen"
+    # On the connection of the streaming server each client is judged alone.
+    served = [*connected(), *published(1, client="d"), closed(2)]
+    turned = [from_the_other_side(step) for step in served]
+    assert verdict("S3-067", talk(*turned)) == "not seen"
+    assert verdict("S3-067", talk(*served)) == "broken"
+
+
 @pytest.mark.requirement("S3-020")
 def test_a_client_that_does_not_connect_first():
     early = [*published(0)]
@@ -237,3 +270,5 @@ def test_a_puback_for_a_guid_that_was_not_published():
 def test_payloads_that_are_not_streaming_messages_are_skipped():
     noise = ("c2s", b"PUB _STAN.pub.foo 2\r\n\xff\xff\r\n", 1)
     assert verdict("S3-094", talk(*connected(), noise, CLOSE)) == "kept"
+    at_the_prefix = ("c2s", b"PUB p.foo 2\r\n\xff\xff\r\n", 1)
+    assert verdict("S3-094", talk(*connected(), at_the_prefix, CLOSE)) == "kept"
