@@ -94,6 +94,8 @@ CONNECT_AGAIN = 'CONNECT {"user":"a"}'
                               ("s2c", "-ERR 'Invalid Subject'")], "kept"),
         ("S4-096", "client", [("c2s", "CONNECT {}"), ("s2c", "+OK"), ("c2s", CONNECT),
                               ("c2s", "SUB a 1")], "kept"),
+        ("S4-096", "client", [("c2s", "CONNECT {}"), ("c2s", CONNECT), ("s2c", "+OK"),
+                              ("c2s", "SUB a 1")], "kept"),
         ("S4-098", "route", [("s2c", "-ERR 'Parser Error'"), ("s2c", "PONG")], "not seen"),
         ("S4-098", "route_legacy", [("s2c", "-ERR 'Parser Error'"), ("s2c", "PONG")], "not seen"),
         ("S4-107", "route_legacy", [("c2s", "SUB foo. RSID:1:1"), ("c2s", "PING"),
@@ -219,6 +221,8 @@ GOT = message(1, "a.b", 3)
         ("S4-083", [connect(), SUB, message_with_headers(1, "a.b")], "kept"),
         ("S4-083", [connect(), SUB, message_with_headers(2, "a.b")], "broken"),
         ("S4-083", [connect(), ("c2s", "SUB a. 1"), message(1, "a.")], "kept"),
+        ("S4-083", [connect(), ("c2s", b"SUB a\xff 1\r\n"), ("s2c", b"MSG a\xff 1 0\r\n\r\n")],
+         "kept"),
         ("S4-083", [SUB, message(2, "a.b")], "not seen"),
         ("S4-098", [("s2c", "-ERR 'Parser Error'")], "kept"),
         ("S4-098", [("s2c", "-ERR 'Parser Error'"), PONG], "broken"),
@@ -301,6 +305,11 @@ def test_a_newcomer_of_whom_an_earlier_server_is_not_told():
     assert verdict("S4-035", half, newcomer, every_route=True) == "not seen"
     # The order of the connections in the capture does not matter, only their times.
     assert verdict("S4-035", newcomer, silent, every_route=True) == "broken"
+    of_b = FORWARDED.replace("C", "B")
+    late = timed(before, 9)
+    early = timed(route("A", "D", ("s2c", FORWARDED), ("s2c", of_b), number=3), 1)
+    both = timed(route("A", "C", ("s2c", of_b), number=2), 5)
+    assert verdict("S4-035", late, early, both, every_route=True) == "kept"
     # A route that begins at the same time is not an earlier one.
     assert verdict("S4-035", timed(before, 5), newcomer, every_route=True) == "not seen"
     # If B came later, C is not told of B.
@@ -335,7 +344,7 @@ def test_an_error_answers_the_oldest_operation_that_waits():
 
 
 def test_only_the_server_itself_announces_that_it_came():
-    """What others tell of a server, and its own connection, are no route to it."""
+    """Neither what others tell of a server, nor its own connection, is a route to it."""
     told = list(talk(("s2c", FORWARDED), kind="route"))
     told_again = list(talk(("s2c", FORWARDED), kind="route", number=2))
     own = list(talk(("s2c", 'INFO {"server_id":"C"}'), ("s2c", FORWARDED), kind="route"))
@@ -372,13 +381,14 @@ def test_an_unknown_time_breaks_no_rule():
 
 
 def test_findings_are_in_the_order_of_the_pages_each_at_its_first_step():
-    steps = talk(("s2c", INFO), ("c2s", CONNECT), ("c2s", CONNECT), number=0)
+    steps = talk(("s2c", INFO, 1), ("c2s", CONNECT, 2), ("c2s", CONNECT, 3), number=0)
     findings = conversation.check(steps)
     names = [finding.row for finding in findings]
     core = sum(name.startswith("S4") for name in names)
     assert names == [*sorted(names[:core]), *sorted(names[core:])]
     assert {name[:2] for name in names[core:]} == {"S3"}
     (found,) = [finding for finding in findings if finding.row == "S4-049"]
+    assert found.time == 2 * SECOND
     assert str(found).endswith("(connection 0, byte 0)")
 
 

@@ -74,6 +74,7 @@ def wildcards(channel):
         ),
         ("S3-066", [*published(1), *published(2, guid="g2", answer="g2")], "kept"),
         ("S3-066", [*published(1), *published(2)], "broken"),
+        ("S3-066", [*published(None), *published(None)], "broken"),
         ("S3-066", [*published(1, answer="g2")], "broken"),
         ("S3-072", published(1, data=DATA, sha256=hashlib.sha256(DATA).digest()), "kept"),
         ("S3-072", published(1, data=b"", sha256=hashlib.sha256(DATA).digest()), "broken"),
