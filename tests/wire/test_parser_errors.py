@@ -210,6 +210,29 @@ def test_a_server_goes_on_only_after_what_refuses_one_operation():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("'Secure Connection - TLS Required'", "TLS_REQUIRED"),
+        ("'User Authentication Expired'", "USER_EXPIRED"),
+        ("'User Authentication Revoked'", "USER_REVOKED"),
+        ("'Account Authentication Expired'", "ACCOUNT_EXPIRED"),
+        ("'maximum subscriptions exceeded'", "MAXIMUM_SUBSCRIPTIONS"),
+        ("'maximum connections exceeded'", "MAXIMUM_CONNECTIONS"),
+        ("'maximum account active connections exceeded'", "MAXIMUM_ACCOUNT_CONNECTIONS"),
+        ("'maximum control line exceeded: 5000 > 4096'", "MAXIMUM_CONTROL_LINE"),
+        ("'attempted to connect to route port'", "ROUTE_PORT"),
+        ("'attempted to connect to leaf node port'", "LEAF_PORT"),
+        ("'attempted to connect to gateway port'", "GATEWAY_PORT"),
+        ("'no responders requires headers support'", "NO_RESPONDERS_NEEDS_HEADERS"),
+        ("'message headers not supported'", "HEADERS_NOT_SUPPORTED"),
+        ("'Permissions Violation for Publish with Reply of \"a\"'", "PERMISSIONS_REPLY"),
+    ],
+)
+def test_errors_that_only_the_source_of_nats_server_has(text, name):
+    assert ServerError.of(text) is ServerError[name]
+
+
 @pytest.mark.requirement("A64")
 def test_every_documented_error_text_is_known():
     assert [error.name for error in ServerError if error.in_seed] == [

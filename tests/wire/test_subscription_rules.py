@@ -136,7 +136,8 @@ def delivered_to(inbox, *sequences, at=4, **options):
         ("S3-050", started(NEW_ONLY, 6, 7), "kept"),
         ("S3-050", started(NEW_ONLY, 5), "broken"),
         ("S3-050", started(NEW_ONLY, 5, known=[
-            *KNOWN, *subscription(2.5, "z", startPosition=FIRST), *delivered_to("z", 2, at=2.5)]), "broken"),
+            *KNOWN, *subscription(2.5, "z", startPosition=FIRST),
+            *delivered_to("z", 2, at=2.5)]), "broken"),
         ("S3-050", started(NEW_ONLY, 6, 2), "broken"),
         ("S3-050", [*started(NEW_ONLY, 6, 8), *delivered_to("a", 6, 7, 8, at=5)], "broken"),
         ("S3-050", started(NEW_ONLY, 6, 8), "kept"),
