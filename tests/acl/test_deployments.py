@@ -80,6 +80,11 @@ def test_every_input_tells_the_same(tmp_path, configured):
         users.append(tmp_path / f"{label.replace('/', '-')}.jwt")
         users[-1].write_text(jwt)
     assert _answers(Deployment.load(preload, *users)) == EXPECTED
+    # The page of permission reviews names such a configuration; `show` refused it.
+    shown = CliRunner().invoke(app, ["acl", "show", str(preload), "--json"])
+    assert shown.exit_code == 2, shown.output
+    [row] = map(json.loads, shown.stdout.splitlines())
+    assert (row["user"], row["publish"]) == ("other users", "not determined")
 
 
 def test_a_running_broker_and_its_saved_answers(tmp_path, configured):
@@ -126,10 +131,34 @@ def test_connections_of_a_broker_without_accounts_are_of_the_global_one(tmp_path
         address = monitor(tmp_path / "s")
         live = Deployment.load(address)
         told = CliRunner().invoke(app, ["acl", "who", "orders.new", address])
+        rows = {
+            (verb, asked): CliRunner().invoke(app, ["acl", "who", asked, address, "--verb", verb])
+            for verb, asked in (
+                ("receive", "orders.new"), ("receive", "orders.>"), ("subscribe", "orders.*"),
+                ("subscribe", "orders.>"), ("publish", "orders.new"),
+            )
+        }  # fmt: skip
         client.close()
     assert live.subscriptions == {"api": {("orders.*", None)}}
     assert "connections come without accounts" not in told.output
     assert "api" in told.output
+    # What it subscribes to now it may receive, though its permissions are not told.
+    line = {
+        key: next(row for row in each.output.splitlines() if "api" in row)
+        for key, each in rows.items()
+    }
+    unknown = (
+        "? api  decided elsewhere, by the broker, which does not tell permissions; give its "
+        "configuration"
+    )
+    assert line == {
+        ("receive", "orders.new"): "✓ api  its subscription orders.*",
+        ("receive", "orders.>"): "✓ api  its subscription orders.*  example: orders.x",
+        ("subscribe", "orders.*"): "✓ api  its subscription orders.*",
+        ("subscribe", "orders.>"): unknown,
+        ("publish", "orders.new"): unknown,
+    }
+    assert {each.exit_code for each in rows.values()} == {2}  # of users that are not connected
 
 
 def test_what_a_store_holds_and_the_broker_ignores(tmp_path):

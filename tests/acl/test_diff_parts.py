@@ -397,6 +397,19 @@ def test_one_user_is_not_concerned_by_the_connection_types_of_another(site):
     assert run("old.conf", "new.conf", "--user", "till").exit_code == 2
 
 
+def test_a_message_that_is_gone_has_the_place_of_the_import_that_is_gone(site):
+    """It had that of a new import beside it, whose subjects overlap."""
+    text = 'accounts {{ PAY {{ users: [ {{ user: p }} ], exports: [ {{ stream: "a.>" }} ] }}\n' \
+        "WEB {{ users: [ {{ user: w }} ], imports: [{}\n" \
+        '{{ stream: {{ account: PAY, subject: "{}" }} }} ] }} }}\n'  # fmt: skip
+    (site / "old.conf").write_text(text.format("", "a.c.*"))
+    (site / "new.conf").write_text(text.format("\n", "a.*.d"))
+    assert run("old.conf", "new.conf").output.splitlines() == [
+        "+ new.conf:4:1: PAY:a.x.d reaches WEB/w, published by PAY/p",
+        "- old.conf:3:1: PAY:a.c.x reaches WEB/w, published by PAY/p",
+    ]
+
+
 @pytest.mark.requirement("A81")
 def test_an_open_broker_was_compared_as_one_that_grants_nothing(site):
     (site / "open.conf").write_text("port: 4222\n")

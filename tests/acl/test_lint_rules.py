@@ -176,9 +176,7 @@ def test_the_broker_of_a_control_line_is_told_about_one_byte_more():
     assert "about 4098 bytes, more than the broker's control line of 4096" in found(length)[0]
 
 
-@pytest.mark.parametrize(
-    ("count", "often"), [(-1, "without limit"), (1, "1 times"), (7, "7 times")]
-)
+@pytest.mark.parametrize(("count", "often"), [(-1, "without limit"), (1, "once"), (7, "7 times")])
 def test_the_note_about_responses_says_how_often(count, often):
     rules = Permissions(publish_allow=(), subscribe_allow=(), allow_responses=ResponseLimit(count))
     assert [often in each.message for each in rules.lint()] == [True]

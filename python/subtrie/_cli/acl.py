@@ -15,6 +15,7 @@ from .._findings.finding import Finding
 from .._nats.jwt import utc_text
 from ..acl import Permissions, ResponseLimit
 from ..acl._lint import jwt_size
+from ..acl._load.connections import OTHER_USERS
 from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import findings_of, lint, rule
@@ -74,7 +75,7 @@ def show(
     """
     if not selection.names_a_user:
         users = selection.load_each(file)
-        if every_user or len(users) > 1:
+        if every_user or len(users) > 1 or OTHER_USERS in users:
             found = findings_of(file, selection, plane)
             show_users(users, str(file), itertools.filterfalse(Comments().suppress, found), form)
             raise SystemExit(0 if all(each.determined for each in users.values()) else 2)

@@ -43,8 +43,8 @@ from .stream import console, printable
 @of_user
 @every_user
 @click.option(
-    "--no-new-access-than", "policy", type=SOURCE,
-    help="Compare NEW with this policy instead of OLD.",
+    "--no-new-access-than", "policy", type=SOURCE, metavar="RULES",
+    help="Compare NEW with these permissions, such as subtrie acl minimise writes, instead of OLD.",
 )  # fmt: skip
 @click.option(
     "--git", "revisions", metavar="OLD[..NEW]",
@@ -73,7 +73,7 @@ def diff(
     Examples:
       subtrie acl diff old.conf new.conf
       subtrie acl diff --git origin/main nats.conf
-      subtrie acl diff --no-new-access-than policy.json orders.creds --format sarif
+      subtrie acl diff --no-new-access-than rules.json orders.creds --format sarif
     """
     if revisions is not None:
         if policy is not None:
@@ -86,7 +86,7 @@ def diff(
         raise SystemExit(max(codes))
     both = files if policy is None else (policy, *files)
     if len(both) != 2:
-        raise click.UsageError("give OLD and NEW, or NEW and --no-new-access-than POLICY")
+        raise click.UsageError("give OLD and NEW, or NEW and --no-new-access-than RULES")
     code = _compare(*both, selection, every_user, policy is not None, plane, form, str)
     raise SystemExit(code)
 

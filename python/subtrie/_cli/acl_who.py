@@ -59,7 +59,9 @@ def who(
     with the whole pattern, so that who may receive some of it alone is not listed. A user about
     whom it is not known, because the permissions are decided elsewhere or the models differ, has a
     question mark, and so have clients of other brokers that a cluster, a gateway or a leaf node may
-    bring in. Exit code 1 if no user may, 2 if that is not known of one.
+    bring in. Of a monitoring port or a saved /connz, which tell no permissions, a user may receive
+    and subscribe to what it subscribes to now. Each of FILES is asked by itself. Exit code 1 if no
+    user may, 2 if that is not known of one.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ._account import Account
 from ._deployment import Deployment
-from ._entitlement import Entitlement, entitlement
+from ._entitlement import Entitlement, by_subscription, entitlement
 from ._permissions import Permissions
 from ._reach import Reach, Region, TooManyPlaces, literals
 from ._renaming import intersection
@@ -70,6 +70,7 @@ class AccessReview:
             self._users.setdefault(account, []).append((name, permissions))
         self._listeners = [each for each in deployment.links if each.kind == "leaf listener"]
         self._account_of = deployment.account_of
+        self._held = deployment.subscriptions
         self._known: dict[tuple[str, str, str, tuple[str, ...]], Entitlement | None] = {}
 
     def who(self, account: str, pattern: str, verb: str) -> list[Access]:
@@ -124,9 +125,13 @@ class AccessReview:
     ) -> Entitlement | None:
         key = (name, verb, region.pattern, region.outside)
         if key not in self._known:
-            self._known[key] = entitlement(
+            means = entitlement(
                 permissions, region.pattern, verb, self._model, outside=region.outside
             )
+            if means is not None and not means.determined:
+                held = self._held.get(name, ())
+                means = by_subscription(held, region.pattern, verb, region.outside) or means
+            self._known[key] = means
         return self._known[key]
 
     def _access(

@@ -59,12 +59,17 @@ class Consequences:
     def explain(self, parts: Iterable[Uncompared]) -> tuple[list[Consequence], list[Uncompared]]:
         """Return what the parts lead to, and the parts for which there is no example."""
         found: dict[tuple[bool, str], Consequence] = {}
-        rest = []
+        rest, sure = [], set()
         for part in parts:
             given = list(self._of_part(part))
             for each in given[:_SHOWN]:
-                placed = dataclasses.replace(each, place=part.place)
-                found.setdefault((each.gained, each.message), placed)
+                key = each.gained, each.message
+                # Parts beside it have the same examples; what is gone was not at what was added.
+                fits = part.change != ("removed" if each.gained else "added")
+                if key not in found or (fits and key not in sure):
+                    found[key] = dataclasses.replace(each, place=part.place)
+                if fits:
+                    sure.add(key)
             if not (given if _told_by_losses(part) else any(each.gained for each in given)):
                 rest.append(part)
         order = sorted(found.values(), key=lambda each: not each.gained)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from .._core import engine
@@ -74,6 +74,28 @@ def entitlement(
         return Entitlement(answer.explanation, shown, determined=False)
     listed = getattr(permissions, f"{side}_allow") is not None
     return Entitlement(_first(allow, witness, queue) if listed else "everything", shown)
+
+
+def by_subscription(
+    held: Collection[tuple[str, str | None]], subject: str, verb: str, outside: Sequence[str] = ()
+) -> Entitlement | None:
+    """Return the subscription that a running broker has accepted, by which a user may.
+
+    Args:
+        held: what the user subscribes to: pattern, and queue or None.
+        subject: a subject or a pattern.
+        verb: ``publish``, which no subscription tells, ``subscribe`` or ``receive``.
+        outside: patterns whose subjects do not count.
+    """
+    for pattern, queue in sorted(held, key=str) if verb != "publish" else ():
+        rule = f"its subscription {pattern if queue is None else f'{pattern} {queue}'}"
+        if verb == "receive":
+            found = engine.rules_overlap([pattern], [], [subject], list(outside), None)
+            if found is not None:
+                return Entitlement(rule, None if _is_literal(subject) else found[0])
+        elif engine.covers(pattern, subject):
+            return Entitlement(rule)
+    return None
 
 
 def _is_literal(subject: str) -> bool:

@@ -215,7 +215,7 @@ def _responses(permissions: RuleSets) -> Iterator[Finding]:
     limit = permissions.allow_responses
     if limit is None:
         return
-    often = "without limit" if limit.max < 0 else f"{limit.max} times"
+    often = {-1: "without limit", 1: "once"}.get(max(limit.max, -1), f"{limit.max} times")
     message = (
         f"allow_responses: the sender of a message chooses the subject of the answer, which may be "
         f"sent {often} whatever the lists say"

@@ -108,7 +108,8 @@ _RULES = (
         "Allow the requests that its role needs (subtrie acl need).",
     ),
     LintRule(
-        "system-account", "warning", "A user may manage the broker.",
+        "system-account", "warning",
+        "A user may manage the broker; a note if it is of the system account.",
         "The system account sees all connections, and may reload or stop servers.",
         "Keep it for operators; name no such user in no_auth_user.",
     ),

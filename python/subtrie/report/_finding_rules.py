@@ -80,6 +80,13 @@ def _spoofed_level(row: Row) -> str:
     return "error" if row["accepted"] else "warning"
 
 
+def _spoofed_advice(row: Row) -> str:
+    own = "Give each service its own user, whose publish rules name it as the source."
+    if row["identity_source"] not in CLAIMS:
+        return own
+    return f"Without creds, services of one process share a connection named after the first. {own}"
+
+
 #: The rules, in the order of the tables.
 RULES = (
     FindingRule(
@@ -93,7 +100,7 @@ RULES = (
             + (f"; the broker accepted {row['accepted']}" if row["accepted"] else "; all refused")
         ),
         "",
-        _always("Give each service its own user, whose publish rules name it as the source."),
+        _spoofed_advice,
     ),
     FindingRule(
         "claimed_users",

@@ -28,7 +28,7 @@ _PAGE = 1_024
 _TOLD_WITH_AUTH = frozenset({"authorized_user", "jwt", "name_tag"})
 
 #: Who decides about a user of whom only connections are known.
-NOT_TOLD = "the broker, which does not tell permissions; give its configuration too"
+NOT_TOLD = "the broker, which does not tell permissions; give its configuration"
 
 
 def documents_in(text: str) -> list[dict[str, Any]] | None:
