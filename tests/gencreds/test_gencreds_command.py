@@ -385,6 +385,7 @@ def test_bad_sources_are_one_message(tree, tmp_path):
 
 def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MICROBUS_NATS", raising=False)
     folder = tree({"service.py": HEAD + 'orders.request("GET", "https://stock.shop/items")\n'})
     done = _run(folder, "--plane", "p", "--try", "trial")
     assert done.exit_code == 0, done.output
@@ -414,6 +415,22 @@ def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
         assert anyone.refused == []
         client.close()
         anyone.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [("nats://127.0.0.1:4333", "127.0.0.1:4333"), ("localhost:4333,nats://b:1", "127.0.0.1:4333"),
+     ("nats://u:p@localhost:5", "127.0.0.1:5"), ("nats://127.0.0.1", "127.0.0.1:4222"),
+     ("nats://hub.example:4333", "127.0.0.1:4222"), ("nats://127.0.0.1:x", "127.0.0.1:4222"),
+     ("", "127.0.0.1:4222")],
+)  # fmt: skip
+def test_a_trial_has_the_port_of_the_variable(url, address, tmp_path, monkeypatch):
+    """It was 4222, whatever port the services were told."""
+    monkeypatch.setenv("MICROBUS_NATS", url)
+    assert f"at nats://{address}\n" in _run("--try", tmp_path / "trial").output
+    assert f'listen: "{address}"\n' in (tmp_path / "trial/nats.conf").read_text()
+    monkeypatch.setenv("MICROBUS_NATS", "nats://localhost:9")  # what is there stays
+    assert f"at nats://{address}\n" in _run("--try", tmp_path / "trial").output
 
 
 def _login(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions
 from ..gencreds import Service, UnresolvedCall, plan, rules, scan, sign, write_all
 from ..gencreds._sign import check_size
-from ..gencreds._trial import ADDRESS, trial
+from ..gencreds._trial import trial
 from .format_option import JUNIT, SARIF
 from .gencreds_answers import (
     Need,
@@ -95,8 +96,9 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 )  # fmt: skip
 @click.option(
     "--try", "trial_folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Make an operator, an account and nats.conf for a broker on loopback in this folder, if "
-    "it has none, and write creds there; without SOURCE, those of a user that may do everything.",
+    help="Make an operator, an account and nats.conf for a broker on loopback (the port of "
+    "MICROBUS_NATS, else 4222) in this folder, if it has none, and write creds there; without "
+    "SOURCE, those of a user that may do everything.",
 )  # fmt: skip
 @click.option("--expires", type=_Duration(), help="How long the creds are valid: 720h, 30d.")
 @click.option(
@@ -182,7 +184,7 @@ def gencreds(
 def _tried(folder: Path, source: Path | None, expires: int | None) -> str:
     """Make the files of a trial, say how to use them, and return the file that signs."""
     try:
-        files = trial(folder)
+        files = trial(folder, url=os.environ.get("MICROBUS_NATS", ""))
         if source is None:
             everything = Permissions()
             creds = sign(everything, seed_in(files.key), name="trial", expires=expires)
@@ -190,7 +192,7 @@ def _tried(folder: Path, source: Path | None, expires: int | None) -> str:
             print(f"wrote {printable(str(folder / 'nats.creds'))}: a user that may do everything")
     except (SubtrieError, OSError, ImportError) as error:
         raise bad_file(error) from None
-    print(f"broker: nats-server -c {printable(str(files.config))}, at nats://{ADDRESS}")
+    print(f"broker: nats-server -c {printable(str(files.config))}, at {printable(files.url)}")
     return str(files.key)
 
 
