@@ -11,7 +11,7 @@ from rich.console import Console
 
 from subtrie._cli.app import app
 from subtrie._cli.audit_answers import exit_code
-from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
+from subtrie._cli.audit_tables import _rich_table, broken, cut, fitted_widths
 from subtrie.audit._results.verdict import failing
 from subtrie.audit._run import run_record
 from subtrie.audit._runs.run_folder import RunFolder
@@ -128,7 +128,7 @@ def test_a_log_without_operations_is_neither_without_findings_nor_green(
     assert told in page.read_text()
 
 
-def test_a_table_fits_80_columns_and_subjects_are_cut_in_the_middle(capsys) -> None:
+def test_a_table_fits_80_columns_and_subjects_are_broken_after_dots(capsys) -> None:
     long = "prod.safe.443.shop_example.warehouse_example._.GET.items.{}.parts.by-day.of.everything"
     rows = [
         {"plane": "prod", "subject": long.format(n), "count": n * 1000, "refused": 0,
@@ -139,9 +139,11 @@ def test_a_table_fits_80_columns_and_subjects_are_cut_in_the_middle(capsys) -> N
                 tuple(rows[0]), rows, frozenset({"plane", "refused"}))  # fmt: skip
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, (line for line in lines if "│" in line))) <= 90  # with escape sequences
-    shown = [line for line in lines if "1000" in line]
-    assert len(shown) == 1
-    assert "…" in shown[0]
+    # The misspelt token of a subject was what was cut.
+    assert [line for line in lines if "…" in line] == []
+    cells = [[each.strip() for each in line.split("│")[1:4]] for line in lines if "│" in line]
+    whole = ["".join(each[column] for each in cells) for column in (0, 2)]
+    assert whole == ["".join(long.format(n) for n in (1, 2, 3)), long.format("*") * 3]
     assert any("refused 0" in line for line in lines)
     assert fitted_widths([["a" * 50, "b" * 5], ["c", "d"]], 30) == [25, 5]
     # Headings are cut before what stands below them.
@@ -151,5 +153,8 @@ def test_a_table_fits_80_columns_and_subjects_are_cut_in_the_middle(capsys) -> N
     # A row never has more than the screen: the last heading was cut by the edge.
     wide = [["publisher", "pattern", "bytes"], ["a-service-with", "orders.eu.created", "12345678"]]
     assert fitted_widths(wide, 18) == [5, 5, 8]
+    assert broken("prod.safe.longest..x", 8) == "prod.\nsafe.\nlongest.\n.x"
+    assert broken("abcdefghij.k", 4) == "abcd\nefgh\nij.k"
+    assert broken("", 4) == ""
     assert cut("abcdefghij", 5) == "ab…ij"
     assert cut("abc", 3) == "abc"

@@ -248,6 +248,26 @@ def test_a_closed_pipe_ends_wire_and_report_lines_quietly(tmp_path, command):
     assert (done.wait(60), errors) == (1, b"")
 
 
+@pytest.mark.parametrize(("table", "verdict"), [("malformed", 0), ("undelivered", 1)])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe of another kind")
+def test_a_closed_pipe_does_not_change_the_verdict_of_an_audit(tmp_path, table, verdict, form):
+    """``subtrie audit LOG --expect FILE | head`` exited with 1, as if FILE were not satisfied."""
+    pytest.importorskip("pyarrow")
+    front = '[7] 2026/11/21 08:00:02.000001 [TRC] 127.0.0.1:40002 - cid:2 - "v1:go:a" - '
+    (tmp_path / "trace.log").write_text(f"{front}<<- [PUB p.safe.443.a_b.c_d._.GET.x 0]\n")
+    (tmp_path / "expected.toml").write_text(f'[[expect]]\nname = "x"\nempty = "{table}"\n')
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie.cli", "audit", "trace.log", "--expect", "expected.toml",
+         *form],
+        cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (verdict, b"")
+
+
 def test_subjects_without_options_are_checked_without_click():
     """Importing click takes longer than the answer; with it, the answer is the same."""
     subjects = [GET, "a.b", "a..b", "a.*", "caf\u00e9", "a\x1b[2J.b", "foo*"]

@@ -16,7 +16,7 @@ from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
 from .stage_progress import StageProgress
-from .stream import printable
+from .stream import printable, reader_may_leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,18 +236,19 @@ def audit(
                 raise
             _failed_on_spark(error)
         progress.stop()
-        if as_json:
-            print_json(result, failed)
-        else:
-            print_tables(result, rows, long=long, windowed=window is not None)
-            if not asked.questions.automatic:
-                print_proposal(result, asked.rules)
-            if failed is not None:
-                print_failures(failed)
-            if out is not None:
-                print(f"\ntables written to {printable(out)}")
-            if page is not None:
-                print(f"\nreport written to {printable(page)}")
+        with reader_may_leave():
+            if as_json:
+                print_json(result, failed)
+            else:
+                print_tables(result, rows, long=long, windowed=window is not None)
+                if not asked.questions.automatic:
+                    print_proposal(result, asked.rules)
+                if failed is not None:
+                    print_failures(failed)
+                if out is not None:
+                    print(f"\ntables written to {printable(out)}")
+                if page is not None:
+                    print(f"\nreport written to {printable(page)}")
         code = exit_code(result, asked.fail_on, logs)
     raise SystemExit(code or (1 if failed else 0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -102,6 +103,8 @@ _SHORT = {
 _NARROWEST = 8
 #: Nor is its heading, where it is longer than what stands below it.
 _NARROWEST_HEADING = 5
+#: The columns whose every token matters, and the width from which they have several lines.
+_SUBJECTS, _NARROWEST_SUBJECT = frozenset({"subject", "nearest"}), 20
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count", "traffic", "accepted")
 
@@ -276,7 +279,8 @@ def _rich_table(
         heading = column if len(column) <= width else _SHORT.get(column, column)
         table.add_column(cut(heading, width), justify=justify, no_wrap=True)
     for line in cells:
-        table.add_row(*(_escaped(cut(c, w)) for c, w in zip(line, widths, strict=True)))
+        fitted = zip(columns, line, widths, strict=True)
+        table.add_row(*(_escaped(_fitted(name, text, width)) for name, text, width in fitted))
     console.print()
     console.print(table)
 
@@ -328,6 +332,29 @@ def cut(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _fitted(column: str, text: str, width: int) -> str:
+    """Return the text of a cell: a subject in several lines if there is room, others cut."""
+    if column in _SUBJECTS and width >= _NARROWEST_SUBJECT:
+        return broken(text, width)
+    return cut(text, width)
+
+
+def broken(subject: str, width: int) -> str:
+    """Return a subject in lines of at most a width, which end after a dot where one fits.
+
+    Args:
+        subject: The subject.
+        width: The most characters of a line.
+    """
+    lines = [""]
+    for token in re.findall(r"[^.]*\.|[^.]+", subject):
+        if len(lines[-1]) + len(token) > width:
+            lines += [token[at : at + width] for at in range(0, len(token), width)]
+        else:
+            lines[-1] += token
+    return "\n".join(filter(None, lines))
 
 
 def _escaped(text: str) -> str:

@@ -5,6 +5,7 @@ Importing click takes longer than the rest of a short command, so only what need
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -55,6 +56,16 @@ def console() -> Console:
 
     # A subject such as a:b:c is not a picture.
     return Console(highlight=False, soft_wrap=True, emoji=False)
+
+
+@contextlib.contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Print for a reader that may close the pipe: the exit code stays that of the answer."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # with which rich ends a program whose pipe is closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
 
 
 def print_json(value: dict[str, Any]) -> None:
