@@ -16,7 +16,14 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    if error.name != "pytest":
+        raise
+    raise ImportError(
+        "the fixtures of subtrie.testing need pytest: pip install pytest", name="pytest"
+    ) from None
 
 from .connector import Connector
 from .connector import FixedIds as FixedIds  # for tests, beside the fixtures

@@ -49,6 +49,27 @@ def test_arguments_are_read_from_the_left_and_the_bracket_from_the_end(rest, op,
     assert (record.op, record.args, record.user, record.name) == (op, args, "u", "n")
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize(
+    "line",
+    [FRONT + "<<- [PUB caf\u00e9 0]", FRONT + '<<- MSG_PAYLOAD: ["x"]',
+     f"[7] {SHORT} [INF] Server is ready",
+     json.dumps({"log": FRONT + "<<- [PING]\n", "stream": "stderr"}).replace(": ", ":", 1)],
+    ids=["operation", "payload", "message", "docker"],
+)  # fmt: skip
+def test_a_line_as_a_file_gives_it_is_read(line, end) -> None:
+    """With its end it was None, which says that nats-server did not write it."""
+    record = parse_line(line)
+    assert record is not None
+    assert parse_line(line + end) == record
+    assert parse_line((line + end).encode()) == record
+
+
+def test_bytes_that_are_not_utf_8_are_kept() -> None:
+    line = FRONT.encode() + b"<<- [PUB a\xff 0]\n"
+    assert parse_line(line) == parse_line(line.decode("utf-8", "surrogateescape"))
+
+
 @pytest.mark.parametrize(
     ("front", "pid", "ts", "level"),
     [

@@ -8,6 +8,7 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 
 from patience import until
 from subtrie import BusError
@@ -46,6 +47,17 @@ def test_a_file_of_two_levels_is_read(caplog):
     assert values["list"] == {}
     lines = [record.getMessage().partition(" ")[0] for record in caplog.records]
     assert lines == ["there/config.yaml:17", "there/config.yaml:18"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x # y", "x  # y # z", "#x", "# x", "x#y", "x##y", "x #", "x#", "nats://u:p#q@h # y",
+     "x'y # z", '"x" # y', '"x # y"',
+     "'x # y'", "\"x' # y\"", '"it\'s" # y', '"" # y', "' x ' # y"],
+)  # fmt: skip
+def test_a_comment_of_config_yaml_begins_where_yaml_says(text):
+    line = f"all:  # z\n  A: {text}\n"
+    assert parse_config(line)["all"]["A"] == yaml.load(line, yaml.BaseLoader)["all"]["A"]
 
 
 @pytest.mark.parametrize(

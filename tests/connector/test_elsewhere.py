@@ -288,6 +288,25 @@ async def test_an_argument_that_contains_itself_is_refused_at_once(make_memory):
                 await call(web, items)
 
 
+async def test_a_body_that_contains_itself_is_refused_in_one_sentence(make_memory):
+    """The encoder went deeper until the interpreter stopped it, with its own error."""
+    web, asked = make_memory("web.example"), Client(HOST)
+
+    @asked.call("POST", "/x")
+    async def send(items: list) -> None: ...
+
+    items: list = []
+    items.append({"again": items})
+    async with web:
+        for call in (
+            send(web, items),
+            web.request("POST", f"https://{HOST}/x", json=items),
+        ):
+            with pytest.raises(HTTPError, match="the body contains itself") as caught:
+                await call
+            assert (caught.value.status, caught.value.__cause__) == (400, None)
+
+
 @pytest.mark.parametrize(("host", "path"), [("a b", "/x"), ("", "/x"), (HOST, "/{")])
 def test_an_event_has_a_host_and_a_path(host, path):
     made = Event[dict](HOST, "/on-x")

@@ -71,6 +71,25 @@ def test_without_the_extension_the_reference_answers_and_says_so():
     assert "imported: no wheel fits" in done.stderr
 
 
+def test_the_fixtures_name_the_package_that_they_need():
+    done = python("import sys; sys.modules['pytest'] = None; import subtrie.testing")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: the fixtures of subtrie.testing need pytest: pip install pytest"
+    )
+
+
+def test_spark_without_its_packages_names_pyspark():
+    """It named pandas, which a reader of ``--master`` does not expect."""
+    done = python(
+        "import sys\n"
+        "sys.modules.update(pyspark=None, pandas=None)\n"
+        "from subtrie.spark import cluster_session\n"
+        "cluster_session('local[1]')"
+    )
+    assert "SparkStartError: the audit needs pyspark: pip install " in done.stderr
+
+
 @pytest.mark.requirement("M-11")
 def test_an_installation_without_the_extension_says_that_it_has_none(tmp_path):
     package = pathlib.Path(subtrie.__file__).parent

@@ -336,7 +336,11 @@ class RequestClient:
         if json is not None:
             if body is not None:
                 raise refusal("InvalidInput", "json-and-body", url, field="body")
-            content = json_bytes(json)
+            try:
+                content = json_bytes(json)
+            except RecursionError:
+                told = "the body contains itself, or is nested too deeply"
+                raise HTTPError(told, status=400) from None
             given = {**given, **_CONTENT_JSON} if given else _CONTENT_JSON
         elif body is not None:
             if isinstance(body, str):

@@ -201,19 +201,23 @@ class LogRecord:
         return row
 
 
-def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
-    """Parse one line, without its line end.
+def parse_line(text: str | bytes, *, reveal: bool = False) -> LogRecord | None:
+    """Parse one line, with or without its line end.
 
     Never raises. Cost: a few microseconds, linear in the length of the line.
 
     Args:
-        text: The line, also as docker (``json-file``) or CRI wrapped it.
+        text: The line, also as docker (``json-file``) or CRI wrapped it. Bytes are read as UTF-8;
+            those that are not become lone surrogates.
         reveal: Whether passwords, tokens, JWTs and nkeys in CONNECT lines, payloads and messages
             are kept; by default they are replaced by ``[REDACTED]``.
 
     Returns:
         The record; None if nats-server did not write the line, or if it is incomplete.
     """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "surrogateescape")
+    text = text.rstrip("\r\n")
     wrapped = unwrapped(text)
     if wrapped is not None:
         text = wrapped.text

@@ -182,7 +182,7 @@ def check_packages(*more: str) -> None:
     Raises:
         SparkStartError: One is missing.
     """
-    for module in ("pandas", "pyarrow", "pyspark", *more):
+    for module in ("pyspark", "pandas", "pyarrow", *more):
         try:
             importlib.import_module(module)
         except ImportError as error:
