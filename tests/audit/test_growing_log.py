@@ -23,6 +23,7 @@ from subtrie.audit._readers.growing_log import (
     advance,
     blocks,
     empty_offset,
+    files_of,
     files_there,
     ranges,
 )
@@ -195,12 +196,12 @@ def test_a_directory_beside_a_log_is_not_a_rotated_file(live):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_two_rotations_between_two_reads_lose_nothing(live, compressed):
+def test_three_rotations_between_two_reads_lose_nothing(live, compressed):
     """Only the live file was given; the rest is found beside it, compressed or not."""
     live.write_bytes(messages("a", "b"))
     follower = Follower(live)
     follower.take()
-    for number, text in enumerate(("c", "d")):
+    for number, text in enumerate(("c", "d", "e")):
         with live.open("ab") as out:
             out.write(messages(text, start=10 + 10 * number))
         if compressed:
@@ -210,7 +211,7 @@ def test_two_rotations_between_two_reads_lose_nothing(live, compressed):
             live.rename(rotated(live, number))
         live.write_bytes(messages(f"{text}2", start=13 + 10 * number))
     follower.take(complete=True)
-    assert subjects(follower) == ["a", "b", "c", "c2", "d", "d2"]
+    assert subjects(follower) == ["a", "b", "c", "c2", "d", "d2", "e", "e2"]
 
 
 def test_a_rotation_between_the_plan_and_the_read_loses_nothing(live):
@@ -263,14 +264,197 @@ def test_a_file_that_was_read_to_its_end_may_be_removed(live):
     assert subjects(follower) == ["a", "b", "c", "d", "e"]
 
 
-def test_a_file_that_became_shorter_is_an_error(live):
+@pytest.mark.parametrize("less", [1, 200])
+def test_a_file_that_became_shorter_is_an_error(live, less):
     data = messages("a", "b", "c")
     live.write_bytes(data)
     follower = Follower(live)
-    follower.take()
-    live.write_bytes(data[:200])
+    follower.take(complete=True)
+    live.write_bytes(data[:-less])
     with pytest.raises(OSError, match="became shorter"):
         follower.take()
+
+
+def test_a_file_of_which_the_next_begins_where_reading_goes_on_may_be_removed(live):
+    """The second file has one message, which is not decided yet, so none of it was read."""
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    live.rename(rotated(live, 1))
+    live.write_bytes(messages("c", start=10))
+    follower.take()
+    (log,) = follower.offset["logs"].values()
+    assert log["position"] == log["files"][-1]["base"]
+    rotated(live, 1).unlink()
+    with live.open("ab") as out:
+        out.write(messages("d", start=20))
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c", "d"]
+
+
+def test_a_file_that_was_cut_off_in_the_middle_of_a_line_ends_its_line(live):
+    first, second = messages("a", "b", "c")[:-40], messages("d", start=20)
+    live.write_bytes(first)
+    follower = Follower(live, split_bytes=150)
+    follower.take()
+    live.rename(rotated(live, 1))
+    live.write_bytes(second)
+    follower.take(complete=True)
+    follower.same_as(first + b"\n" + second)
+
+
+@pytest.mark.parametrize("given", ["nats.log", "nats.log*"])
+def test_files_that_begin_at_the_same_time_are_one_log(live, given):
+    """A log may be rotated within a microsecond, and files of one time are not earlier."""
+    follower = Follower(live.with_name(given))
+    for number, name in enumerate("abc"):
+        live.write_bytes(messages(name, f"{name}2"))
+        follower.take()
+        live.rename(rotated(live, number))
+    live.write_bytes(messages("d"))
+    follower.take(complete=True)
+    assert sorted(set(subjects(follower))) == ["a", "a2", "b", "b2", "c", "c2", "d"]
+    assert len(follower.offset["logs"]) == 1
+
+
+def test_files_from_before_the_reading_that_were_not_asked_for_are_not_read(live):
+    """They are beside the live log, of the same process or of another one."""
+    rotated(live, 1).write_bytes(messages("old"))
+    rotated(live, 2).write_bytes(messages("older").replace(b"[7]", b"[8]"))
+    live.write_bytes(messages("a", "b", start=60))
+    follower = Follower(live)
+    follower.take()
+    with live.open("ab") as out:
+        out.write(messages("c", start=80))
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c"]
+
+
+def test_names_that_only_begin_alike_are_two_logs(live):
+    """In containers each server is process 1."""
+    other = live.with_name("nats.logger")
+    live.write_bytes(messages("a", "b"))
+    other.write_bytes(messages("c", "d", start=60))
+    follower = Follower(live, other)
+    follower.take(complete=True)
+    assert sorted(subjects(follower)) == ["a", "b", "c", "d"]
+    assert len(follower.offset["logs"]) == 2
+
+
+def test_a_file_that_is_being_compressed_is_read_from_its_original(live):
+    """Bug: the incomplete file beside it was an error, and ended the reading."""
+    follower = Follower(live)
+    live.write_bytes(messages("a", "b"))
+    follower.take()
+    live.rename(rotated(live, 1))
+    live.write_bytes(messages("c", "d", start=10))
+    packed = gzip.compress(rotated(live, 1).read_bytes())
+    for size in (0, 3, 12, len(packed) - 1):
+        live.with_name("nats.log.1.gz").write_bytes(packed[:size])
+        follower.take()
+    live.with_name("nats.log.1.gz").write_bytes(packed)
+    follower.take()
+    rotated(live, 1).unlink()
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c", "d"]
+
+
+def test_a_damaged_file_without_an_original_is_an_error(live):
+    live.with_name("nats.log.1.gz").write_bytes(gzip.compress(messages("a"))[:-9])
+    with pytest.raises(OSError, match="the compressed log is damaged"):
+        Follower(live.with_name("nats.log*")).take()
+
+
+@pytest.mark.parametrize("limit", [2, 1000])
+def test_files_that_were_read_to_their_end_are_known_for_a_while(live, monkeypatch, limit):
+    """Otherwise a pattern finds them again, as files with lines from before those read."""
+    monkeypatch.setattr("subtrie.audit._readers.growing_log._REMEMBERED", limit)
+    follower = Follower(live.with_name("nats.log*"))
+    for number in range(4):
+        live.write_bytes(messages(f"a{number}", f"b{number}", start=20 * number))
+        follower.take()
+        if limit == 2 and number > 1:
+            rotated(live, number - 2).unlink()  # forgotten by now
+        live.rename(rotated(live, number))
+    live.write_bytes(messages("c", "d", start=200))
+    follower.take(complete=True)
+    assert subjects(follower)[-2:] == ["c", "d"]
+    assert len(subjects(follower)) == 10
+    (log,) = follower.offset["logs"].values()
+    assert len(log["done"]) == min(limit, 3)
+
+
+def test_a_first_line_of_any_length_names_its_file(live):
+    """A line without an end is complete if it is longer than what is read of it."""
+    begin = messages("a").split(b"\n")[0]
+    live.write_bytes(begin + b"x" * 70_000)
+    follower = Follower(live)
+    follower.take()
+    assert len(follower.offset["logs"]) == 0, "nothing of it is decided"
+    with live.open("ab") as out:
+        out.write(b"\n" + messages("b", start=5))
+    follower.take(complete=True)
+    assert subjects(follower) == ["b"]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_log_has_one_name_however_it_is_read(live, end):
+    live.write_bytes(messages("a", "b").replace(b"\n", end))
+    follower = Follower(live)
+    follower.take()
+    assert set(follower.offset["logs"]) == {whole_logs([str(live)])[0].server}
+
+
+def test_ranges_are_as_many_as_the_size_needs_and_none_is_empty(live):
+    data = messages(*"abcdefghij")
+    live.write_bytes(data)
+    follower = Follower(live)
+    end = follower.plan(complete=True)
+    for split, count in ((len(data), 1), (len(data) - 1, 2), (len(data) // 2 - 100, 3)):
+        found = [part for part, _ in ranges(follower.offset, end, split)]
+        assert len(found) == count
+    for split in (1, 50, 100):
+        found = [part for part, _ in ranges(follower.offset, end, split)]
+        assert [part.start for part in found] == [0, *(part.end for part in found[:-1])]
+        assert all(part.start < part.end for part in found)
+        assert found[-1].end == len(data)
+
+
+def test_a_range_needs_only_the_files_that_it_is_in(live):
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    live.rename(rotated(live, 1))
+    live.write_bytes(messages("c", "d", start=10))
+    end = follower.plan(complete=True)
+    (log,) = end["logs"].values()
+    base = log["files"][1]["base"]
+    rotated(live, 1).unlink()
+    assert b"".join(block for _, block in blocks(log["files"], base)) == live.read_bytes()
+    # It is found under another name of its log, too.
+    live.rename(live.with_name("nats-old.log"))
+    found = [{**log["files"][1], "path": str(rotated(live, 2))}]
+    assert b"".join(block for _, block in blocks(found, base)).startswith(b"[7]")
+
+
+def test_the_files_of_some_logs_are_those_of_their_processes_from_their_start_on(tmp_path):
+    names = {"a.log.1": (7, 0), "a.log.2": (7, 60), "a.log": (7, 60), "b.log": (8, 0)}
+    for number, (name, (process, start)) in enumerate(names.items()):
+        text = messages(f"m{number}", start=start).replace(b"[7]", b"[%d]" % process)
+        (tmp_path / name).write_bytes(text)
+    servers = {name: whole_logs([str(tmp_path / name)])[0].server for name in names}
+
+    def of(*wanted: str) -> list[str]:
+        found = files_of([str(tmp_path)], [servers[name] for name in wanted])
+        return sorted(Path(path).name for path in found)
+
+    assert of("a.log.1") == ["a.log", "a.log.1", "a.log.2"]
+    assert of("a.log.2") == ["a.log", "a.log.2"]
+    assert of("b.log") == ["b.log"]
+    assert of("b.log", "a.log") == ["a.log", "a.log.2", "b.log"]
+    (tmp_path / "b.log").unlink()
+    with pytest.raises(RotatedAwayError, match=f"first file of the log {servers['b.log']}"):
+        of("a.log", "b.log")
 
 
 def test_a_file_with_earlier_lines_that_comes_late_is_an_error(live):
@@ -296,8 +480,9 @@ def test_logs_of_two_servers_have_their_own_offsets(tmp_path):
 
 def test_an_offset_of_another_version_is_refused(live):
     live.write_bytes(messages("a"))
-    with pytest.raises(ValueError, match="offsets of version 9"):
-        advance([str(live)], {"version": 9, "logs": {}})
+    for version in (0, 9):
+        with pytest.raises(ValueError, match=f"offsets of version {version}"):
+            advance([str(live)], {"version": version, "logs": {}})
 
 
 def test_partials_that_cannot_be_gone_on_with_are_refused():
@@ -305,6 +490,8 @@ def test_partials_that_cannot_be_gone_on_with_are_refused():
     check_stream({"logs": {}, "version": -1}, asked, "out")  # nothing was read
     for version, answers, questions, told in (
         (VERSION + 1, True, None, "another version of subtrie"),
+        (VERSION - 1, True, None, "another version of subtrie"),
+        (None, True, None, "another version of subtrie"),
         (VERSION, False, asked, "a stream that began without questions"),
     ):
         stream = {"logs": {"a": 1}, "version": version, "answers": answers}

@@ -343,7 +343,7 @@ def _names(paths: Sequence[str]) -> dict[str, bool]:
         except FileNotFoundError:
             continue  # a pattern or a directory without a file yet
         if "://" not in path and not glob.has_magic(path) and not os.path.isdir(path):
-            for beside in glob.glob(f"{glob.escape(path)}.*"):
+            for beside in sorted(glob.glob(f"{glob.escape(path)}.*")):
                 if not os.path.isdir(beside):  # such as the directory of the tables
                     names.setdefault(beside, False)
     return names
@@ -390,8 +390,13 @@ def _inode(path: str) -> str | None:
 
 def _first_line(path: str, complete: bool) -> bytes | None:
     """Return the first line of a file, or None as long as it is not complete."""
-    with open_plain(path)[0] as stream:
-        block = next(blocks_of(stream, _FIRST_BLOCK), b"")
+    try:
+        with open_plain(path)[0] as stream:
+            block = next(blocks_of(stream, _FIRST_BLOCK), b"")
+    except OSError as error:
+        if error.errno is None and os.path.exists(os.path.splitext(path)[0]):
+            return None  # it is being compressed, and its original is there
+        raise
     if not block or (b"\n" not in block and len(block) < _FIRST_BLOCK and not complete):
         return None
     return block.split(b"\n", 1)[0].rstrip(b"\r")
