@@ -205,7 +205,7 @@ def _of_the_connector(record: dict[str, Any], everything: bool) -> list[str]:
         shown = f"{each['value']:,}"
         shown = shown if each["reached"] else f"**{shown}**"
         lines.append(f"| {each['figure']} | {each['wanted']} | {shown} |")
-    if (load := record["load"]) is not None:
+    if (load := record["load"]) is not None and everything:
         lines += [
             "",
             f"{load['requests']:,} requests of mixed kinds in {load['seconds']} s over one "

@@ -40,11 +40,10 @@ def section(everything: bool) -> list[str]:
         lines += _table(rows)
         lines += [
             "",
-            f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400), the "
-            f"process that audited without Spark {ratios['here_mib']} MiB.",
+            f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400).",
         ]
     here = _newest("audit-here-*.json")
-    if here is not None:
+    if here is not None and everything:
         peak = here["peak_mib"]
         shown = f"{peak} MiB" if peak <= 800 else f"**{peak} MiB**"
         lines += [
@@ -53,7 +52,7 @@ def section(everything: bool) -> list[str]:
             f"({here['date']}) took {here['seconds']} s and at most {shown}.",
         ]
     threads = _newest("audit-threads-*.json")
-    if threads is not None:
+    if threads is not None and (everything or threads["one_to_two"] < 1.6):
         one, two = (threads["medians"][count]["seconds"] for count in ("1", "2"))
         ratio = threads["one_to_two"]
         shown = f"{ratio}" if ratio >= 1.6 else f"**{ratio}**"
