@@ -17,6 +17,7 @@ from worlds import Case
 
 from patience import wait_until
 from subtrie._cli.app import app
+from subtrie._cli.audit_follow import next_reading
 from subtrie.audit import Questions, audit, open_run
 from subtrie.audit._answers.questions import load_code
 from subtrie.audit._answers.receivers import at_rows, history_rows
@@ -54,6 +55,21 @@ def where(request: pytest.FixtureRequest) -> list[str]:
         return []
     request.getfixturevalue("spark")
     return ["--master", "local[2]"]
+
+
+@pytest.mark.parametrize(
+    ("took", "worked", "rest"),
+    [
+        (0.1, 0.1, 0.4),  # half a second after it began
+        (0.4, 0.2, 0.4),  # a third of the processor
+        (3.0, 3.0, 6.0),
+        # It waited twice as long as it took, also on a machine that gave it no time.
+        (3.0, 0.2, 0.4),
+        (3.0, 0.0, 0.0),
+    ],
+)
+def test_the_next_reading_follows_what_the_last_one_cost(took, worked, rest) -> None:
+    assert next_reading(100.0, 100.0 + took, worked) == pytest.approx(100.0 + took + rest)
 
 
 def following(*words: str, then: Callable[[], None] = lambda: None) -> Result:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from ..audit import Questions, Run, Selection
 
 #: How often new lines are looked for, in seconds. Each time costs two passes over what is new.
-_INTERVAL = 1.0
-#: Times as long as the last reading took until the next one, so that large tables cost less.
+_INTERVAL = 0.5
+_ON_SPARK = 1.0
+#: Seconds until the next reading for each that the last one took of the processor, so that large
+#: tables cost at most a third of it. A reading that waited for a busy machine makes none.
 _REST = 2.0
 #: How often signals are looked for, and on Spark the result, in seconds.
 _POLL = 0.2
@@ -135,7 +137,7 @@ def _follow_here(what: Following, out: str, watcher: _Watcher) -> bool:
     with _signals_noted() as signals:
         changed, sizes = time.monotonic(), _sizes(what.logs)
         while not signals:
-            began = time.monotonic()
+            began, worked = time.monotonic(), time.process_time()
             if audit.read_on() and watcher.refresh():
                 changed = time.monotonic()
             if watcher.fails:
@@ -147,12 +149,23 @@ def _follow_here(what: Following, out: str, watcher: _Watcher) -> bool:
             if what.until_idle is not None and ended - changed >= what.until_idle:
                 audit.read_on(complete=True)
                 return False
-            next_one = max(began + _INTERVAL, ended + _REST * (ended - began))
+            next_one = next_reading(began, ended, time.process_time() - worked)
             if what.until_idle is not None:
                 next_one = min(next_one, max(ended + _POLL, changed + what.until_idle))
-            while not signals and time.monotonic() < next_one:
-                time.sleep(_POLL)
+            while not signals and (left := next_one - time.monotonic()) > 0:
+                time.sleep(min(left, _POLL))
         return True
+
+
+def next_reading(began: float, ended: float, worked: float) -> float:
+    """Return when to read again.
+
+    Args:
+        began: When the last reading began.
+        ended: When it ended.
+        worked: The seconds of the processor that it took.
+    """
+    return max(began + _INTERVAL, ended + _REST * worked)
 
 
 def _follow_on_spark(
@@ -177,7 +190,7 @@ def _follow_on_spark(
 def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what: Following) -> str:
     """Run the query until the logs are idle, a table fails or a signal comes; return which."""
     with _signals_noted() as signals:
-        query = start(interval=f"{_INTERVAL:g} seconds")
+        query = start(interval=f"{_ON_SPARK:g} seconds")
         try:
             changed, sizes = time.monotonic(), _sizes(what.logs)
             while query.isActive and not signals:

@@ -98,7 +98,8 @@ class RunFolder:
         )
         with self._removed_on_failure({row["file"] for row in placed} - earlier):
             for row in placed:
-                self._place(row)
+                if row["file"] not in earlier or not self._has(row):
+                    self._place(row)
             self._stage(MANIFEST, f"{text}\n".encode())
             self.files.move(self._at(f"{self.staging}/{MANIFEST}"), self._at(MANIFEST))
         for name in earlier - {entry["file"] for entry in entries.values()} - set(partials):
@@ -151,6 +152,13 @@ class RunFolder:
         """Remove a temporary result."""
         if self.temporary:
             self.files.delete_dir(self.root)
+
+    def _has(self, row: dict[str, Any]) -> bool:
+        """Return whether a file that was returned is there whole; its name has its digest."""
+        data = row.get("data")
+        return data is not None and self.files.get_file_info(self._at(row["file"])).size == len(
+            data
+        )
 
     def _at(self, name: str) -> str:
         return f"{self.root}/{name}"

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .._answers.tables import sorted_rows
@@ -210,20 +211,20 @@ def _columns(name: str, rows: pa.Table) -> pa.Table:
 
 
 class TableFile:
-    """Write one table as a local Parquet file.
+    """Write one table as a Parquet file.
 
     Args:
-        folder: An existing local folder.
+        to: An existing local folder, or a stream.
         table: The name of the table.
     """
 
-    def __init__(self, folder: str, table: str) -> None:
+    def __init__(self, to: Any, table: str) -> None:
         import pyarrow.parquet as pq
 
         self.table = table
         self.rows = 0
         self._schema = arrow_schema(TABLE_COLUMNS[table])
-        self._path = os.path.join(folder, table)
+        self._path = os.path.join(to, table) if isinstance(to, str) else to
         self._held: list[pa.Table] = []
         self._count = 0
         self._writer = pq.ParquetWriter(
@@ -244,16 +245,20 @@ class TableFile:
             table = table.slice(_ROW_GROUP)
         self._held, self._count = [table], table.num_rows
 
-    def finish(self) -> tuple[str, str, str]:
-        """Return the path of the complete file, its final name, and its digest."""
+    def close(self) -> None:
+        """Complete the file."""
         import pyarrow as pa
 
         if self._count:
             self._write(pa.concat_tables(self._held))
         self._writer.close()
+
+    def finish(self) -> tuple[str, str, str]:
+        """Return the path of the complete local file, its final name, and its digest."""
+        self.close()
         with open(self._path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return self._path, f"{self.table}-{digest[:12]}.parquet", digest
+        return self._path, _file_name(self.table, digest), digest
 
     def _write(self, table: pa.Table) -> None:
         self.rows += table.num_rows
@@ -264,20 +269,30 @@ def table_bytes(table: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a small table as the entry of a file, with its bytes in ``data``."""
     import pyarrow as pa
 
-    with tempfile.TemporaryDirectory() as folder:
-        file = TableFile(folder, table)
-        if rows:
-            file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
-        path, target, digest = file.finish()
-        with open(path, "rb") as stream:
-            data = stream.read()
-    return {"table": table, "file": target, "rows": len(rows), "sha256": digest, "data": data}
+    sink = pa.BufferOutputStream()
+    file = TableFile(sink, table)
+    if rows:
+        file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
+    file.close()
+    data = sink.getvalue().to_pybytes()
+    digest = hashlib.sha256(data).hexdigest()
+    name = _file_name(table, digest)
+    return {"table": table, "file": name, "rows": len(rows), "sha256": digest, "data": data}
+
+
+@cache
+def _empty(table: str) -> dict[str, Any]:
+    return table_bytes(table, ())
+
+
+def _file_name(table: str, digest: str) -> str:
+    return f"{table}-{digest[:12]}.parquet"
 
 
 def all_tables(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries of the files of all tables: those that are missing are empty."""
     there = {entry["table"] for entry in entries}
-    return [*entries, *(table_bytes(name, ()) for name in TABLE_COLUMNS if name not in there)]
+    return [*entries, *(_empty(name) for name in TABLE_COLUMNS if name not in there)]
 
 
 def table_writer(folder: RunFolder, context: Context) -> Task:
