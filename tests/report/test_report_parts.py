@@ -14,6 +14,7 @@ from subtrie.audit._schema import TABLE_COLUMNS
 from subtrie.microbus import encode_reply
 from subtrie.report import Report, read_report, to_html, to_markdown
 from subtrie.report import _edges as edges
+from subtrie.report import _html as html
 from subtrie.report import _rows as rows
 from subtrie.report import _rule_diffs as rule_diffs
 from subtrie.report._markdown import cell
@@ -279,6 +280,29 @@ def test_all_of_a_report_in_markdown(monkeypatch):
     text = to_markdown(bare)
     assert text.endswith(", input -.\n")
     assert not any(each in text for each in ("Findings", "not shown", "Without rows", "To see"))
+
+
+def test_what_the_page_says_before_a_script_runs():
+    refused = read({"refused": [row("refused", who="u", kind="publish", subject="s", count=1)]})
+    digest = "0123456789abcdef" * 4
+    run = {"run": "<r>", "version": "<v>", "input_digest": digest}
+    page = to_html(replace(refused, title="<t>\x1b", verdict="<bad>\x1b\n", run=run))
+    head = page[: page.index("<script")]
+    for text in ("&lt;t&gt;\\x1b", "&lt;bad&gt;\\x1b\\n", "&lt;r&gt;", "&lt;v&gt;", digest[:16]):
+        assert text in head, text
+    assert not any(text in head for text in ("\x1b", "<t>", "<bad>", digest[:17]))
+    assert 'class="verdict bad"' in head
+    good = to_html(replace(refused, findings=[], run={**run, "input_digest": None}))
+    assert 'class="verdict good"' in good[: good.index("<script")]
+
+
+@pytest.mark.parametrize("name", ["evil.js", "evil.css"])
+@pytest.mark.parametrize("text", ["a</SCRIPT>", "a</style"])
+def test_a_file_that_would_end_its_element_is_refused(tmp_path, monkeypatch, name, text):
+    (tmp_path / name).write_text(text)
+    monkeypatch.setattr("subtrie.report._html._HERE", tmp_path)
+    with pytest.raises(ValueError, match=f"{name} would end the element"):
+        html._text(name)
 
 
 def test_a_report_says_what_was_read():
