@@ -277,7 +277,11 @@ def _of_the_client(everything: bool) -> list[str]:
     ]
     lines += _cpu_beside_go(everything)
     told = record["acknowledgements"]
-    shown = [f"{what}, {each['in_time']}" for what, each in told.items() if "interval" not in what]
+    shown = [
+        f"{what}, {each['in_time']}"
+        for what, each in told.items()
+        if everything or "interval" not in what
+    ]
     return [
         *lines,
         "",
