@@ -11,6 +11,7 @@ from subtrie import Pattern
 from subtrie.acl import Permissions, ResponseLimit, Traffic, narrowed
 from subtrie.acl._narrowing import MOST_PARTS, common_part
 from subtrie.acl._rule_usage import entry_usage, refusals, uncovered
+from subtrie.acl._traffic import is_of
 
 
 def flow(pattern: str, published: int = 1, subscriber: str | None = "other") -> dict[str, Any]:
@@ -288,3 +289,57 @@ def test_one_name_in_two_accounts_is_two_users() -> None:
             "me"
         ]
         assert [each.pattern for each in found.published] == [pattern, "other"]
+
+
+@pytest.mark.parametrize("differs", ["account", "user", "client"])
+def test_messages_of_programs_add_up_and_those_of_receivers_may_be_the_same(differs) -> None:
+    """Of each program at least the most that one of its receivers got, at most all of them."""
+    token = {"account": "A", "user": "U" + "A" * 55, "client": "c"}
+    other = {**token, differs: "U" + "B" * 55}
+    rows = [
+        {**flow("x", count), **program, "subscriber": receiver}
+        for program, count, receiver in (
+            (token, 3, "one"), (token, 5, "two"), (token, 4, "three"), (other, 2, "one"),
+        )
+    ]  # fmt: skip
+    assert traffic(*rows).published == [("x", True, 5 + 2, 3 + 5 + 4 + 2)]
+
+
+def test_what_no_entry_can_match_and_what_is_new_at_each_start() -> None:
+    seen = traffic(
+        flow("a..b"), flow("a.b."), flow("a.b"),
+        subscriptions=[subscription(f"$LDS.{word}") for word in ("x1", "y2")],
+    )  # fmt: skip
+    assert [each.pattern for each in seen.published] == ["a.b"]
+    assert seen.subscribed == [("$LDS.*", None, 2)]
+
+
+def test_a_user_that_did_anything_occurs() -> None:
+    refused = [{"who": "me", "subject": "x", "count": 1, "kind": "publish"}]
+    for seen in (
+        traffic(flow("x")), traffic(subscriptions=[subscription("x")]), traffic(refused=refused),
+        traffic(permission_usage=[counted("x", 1)]), traffic(permission_usage=[counted("x", 0, 1)]),
+    ):  # fmt: skip
+        assert seen
+    assert not traffic(permission_usage=[counted("x", 0)])
+
+
+def test_a_pattern_of_microbus_has_a_plane_and_one_of_its_parts() -> None:
+    seen = traffic(flow("x"), planes=("p",))
+    for part in ("safe", "danger", "reply"):
+        assert seen.is_microbus(f"p.{part}.443")
+        assert seen.is_microbus(f"p.{part}")
+        assert not seen.is_microbus(f"q.{part}.443")
+    assert not any(map(seen.is_microbus, ("p", "p.other.safe", "safe.p", "p.>")))
+    both = seen.added(traffic(flow("x"), planes=("q",)))
+    assert both.planes == {"p", "q"}
+    assert traffic(flow("x"), planes=("q",)).added(seen).planes == both.planes
+
+
+def test_a_row_about_no_program_is_of_its_user() -> None:
+    row = {"service": "me", "user": None, "client": None}
+    assert is_of("me", {**row, "identity_source": None})
+    assert is_of("me", row)
+    assert not is_of("me", {**row, "identity_source": "claimed"})
+    assert is_of("me", {**row, "user": "me", "identity_source": "user"})
+    assert not is_of("me", {**row, "user": "other", "identity_source": "user"})

@@ -13,6 +13,9 @@ from who_variants import KINDS
 
 from servers import serving
 from subtrie._cli.app import app
+from subtrie.acl import Deployment
+from subtrie.acl._access import AccessReview
+from subtrie.acl._reach import Reach
 
 #: Rows O9 and O11 of the reviews: a renamed stream, a service, and mappings in both directions.
 CONFIG = """system_account: SYS
@@ -175,12 +178,14 @@ def test_why_and_test_decide_on_the_mapped_subject(path, tmp_path):
 
 
 @pytest.mark.requirement("A81")
-def test_a_target_of_a_cluster_was_certain_where_the_cluster_is_not_told(tmp_path):
+@pytest.mark.parametrize("rest", ["", ", { destination: m.rest, weight: 100 }"])
+def test_a_target_of_a_cluster_was_certain_where_the_cluster_is_not_told(rest, tmp_path):
     """A broker with leaf nodes and no name of a cluster maps to none of its clusters."""
     text = (
         "leafnodes { listen: '127.0.0.1:-1' }\n"
         "accounts { A { users: [ { user: a, password: open } ]\n"
-        "mappings: { b: [ { destination: m.west, weight: 100, cluster: west } ] } } }\n"
+        "mappings: { b: [ { destination: m.west, weight: 100, cluster: west }"
+        f"{rest} ] }} }} }}\n"
     )
     path = tmp_path / "nats.conf"
     path.write_text(text)
@@ -189,10 +194,81 @@ def test_a_target_of_a_cluster_was_certain_where_the_cluster_is_not_told(tmp_pat
         client.subscribe(">", "1")
         client.publish("b")
         client.flush()
-        assert [subject for _, subject, _ in client.messages] == ["b"]
+        assert [subject for _, subject, _ in client.messages] == ["m.rest" if rest else "b"]
         client.close()
     rows = ask(path, "A:b", str(path), "--verb", "receive", status=2)
     assert "m.west" not in [each["known_as"] for each in rows if each["allowed"]]
+
+
+#: A service of B that goes on to D, a stream of B, mappings by chance, and two that match at once.
+CHAIN = """accounts {
+  A { users: [ { user: a, password: open } ]
+      imports: [ { service: { account: B, subject: "ask.>" }, to: "q.>" } ]
+      mappings: { "half.*": [ { destination: "q.$1", weight: 40 } ]
+                  "two.*": "q.$1", "two.x": "q.y" } }
+  B { users: [ { user: b, password: open } ]
+      exports: [ { service: "ask.>" }, { stream: "ask.>" }, { stream: one } ]
+      imports: [ { service: { account: D, subject: "end.*" }, to: "some.*" } ]
+      mappings: { "ask.few": [ { destination: "some.few", weight: 40 } ], "ask.all": "some.all" } }
+  C { users: [ { user: c, password: open } ]
+      imports: [ { stream: { account: B, subject: "ask.>" }, to: "seen.>" }
+                 { stream: { account: B, subject: one }, to: "y.*" } ] }
+  D { users: [ { user: d, password: open } ], exports: [ { service: "end.*" } ] }
+}
+"""
+#: What is published, and whether the account maps it.
+PUBLISHED = {
+    "A:q.x": False, "A:q.few": False, "A:q.all": False, "A:half.x": True, "B:ask.x": False,
+    "B:ask.few": True, "B:ask.all": True, "B:some.x": False, "B:one": False,
+}  # fmt: skip
+
+
+def test_ways_through_several_accounts_are_those_of_a_live_broker(tmp_path):
+    """What a service brought to an account goes to no other one by a stream."""
+    path = tmp_path / "nats.conf"
+    path.write_text(CHAIN)
+    deployment = Deployment.load(path)
+    review = AccessReview(deployment)
+
+    def told(question, verb):
+        account, subject = question.split(":")
+        rows = review.who(account, subject, verb)
+        return {(each.user[-1], each.known_as or subject) for each in rows if each.determined}
+
+    with serving(tmp_path / "live", CHAIN) as url:
+        clients = {name: RawClient(url, user=name, **{"pass": "open"}) for name in "abcd"}
+        for each in clients.values():
+            each.subscribe(">", "1")
+            each.flush()
+        for question, mapped in PUBLISHED.items():
+            account, subject = question.split(":")
+            sender, seen = clients[account.lower()], []
+            for _ in range(60):
+                sender.publish(subject)
+                sender.flush()
+                for each in clients.values():
+                    if each is not sender:
+                        each.flush()
+                seen.append({(n, text) for n, c in clients.items() for _, text, _ in c.messages})
+            unknown = {("c", "y.*")}  # the broker takes the pattern as text
+            always, ever = set.intersection(*seen) - unknown, set.union(*seen) - unknown
+            assert told(question, "receive") == ever
+            if not mapped:
+                assert told(question, "subscribe") == always
+            reach = Reach(deployment.accounts, deployment.cluster)
+            for name in "ABCD":
+                known = {text for user, text in ever if user == name.lower()}
+                for text in (*known, "seen.x", "end.x", "ask.x", "q.x"):
+                    arrives = reach.passes(
+                        deployment.accounts[account], subject, name, text, delivered=True
+                    )
+                    assert arrives is (text in known or (None if subject == "one" else False))
+        for each in clients.values():
+            each.close()
+    ways = {each.user: each.way for each in review.who("D", "end.all", "publish")}
+    assert ways["A/a"] == ("service A → B", "mapping ask.all → some.all", "service B → D")
+    rows = {each.user for each in review.who("A", "two.x", "receive")}
+    assert (rows, told("A:two.x", "receive")) == ({"A/a", "B/b"}, set())
 
 
 def test_a_mistyped_account_was_a_part_of_the_subject_without_a_word(path):

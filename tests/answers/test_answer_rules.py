@@ -176,6 +176,81 @@ def test_of_rows_of_one_pattern_that_with_the_most_messages_stays(turn) -> None:
     assert [(row["count"], row["why"]) for row in thin] == [(9, "never delivered")]
 
 
+def test_a_wide_subscription_is_explained_by_the_narrower_ones_of_the_same_sender() -> None:
+    """That with the most messages first, so that of two that overlap the larger one counts."""
+
+    def sent(pattern: str, count: int, service: str = "me") -> Observed:
+        return Observed.plain(service, "other", pattern, count, count)
+
+    for count, explained in ((5, True), (6, False)):
+        wide, many, few = sent("a.>", count), sent("a.*.c", 5), sent("a.b.*", 3)
+        for some in ([wide, few, many], [many, few, wide]):
+            assert ("a.>" not in rules_of(some, any_subject=True)[0]) is explained
+    others = [sent("a.>", 5), sent("a.b", 5, "other")]
+    assert rules_of(others, any_subject=True)[0] == ["a.>", "a.b"]
+
+
+def test_what_the_broker_receives_is_never_delivered_to_a_client() -> None:
+    for pattern in ("$JS.API.INFO", "$JS.ACK.S.c.1", "$JS.hub.API.INFO"):
+        each = Observed.plain("me", "other", pattern, 2, 0)
+        assert rules_of([each], any_subject=True) == ([pattern], {})
+    other = Observed.plain("me", "other", "$JSON.x", 2, 0)
+    assert rules_of([other], any_subject=True) == ([], {"$JSON.x": "never delivered"})
+
+
+def test_claimed_messages_are_told_if_the_broker_accepted_any() -> None:
+    for published, told in ((1, 1), (0, 0)):
+        each = edge("items", standing="claimed", published=published, taken=0)
+        assert len(propose([each], {})[1]) == told
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_equal_rules_of_two_routes_are_one(turn) -> None:
+    """With the days and the messages of both, three witnesses, and the more sources."""
+    wild = [
+        edge("items.*", source=each, days=(1, 2, 3), witnesses=(f"w{each}2", f"w{each}1"))
+        for each in "ab"
+    ]
+    fixed = edge("items.7", days=(3, 4), witnesses=("wa0", "wa3"), all_days=frozenset((3, 4, 5)))
+    rules, thin = propose(
+        [*wild, fixed][::turn], {route_key(wild[0].pattern): {1: ("7", "7")}}, Thresholds(days=3)
+    )
+    (mine,) = (row for row in rules if row["service"] == "a.shop")
+    assert mine["rule"] == HEAD.format("a", "_") + "items.7"
+    assert (mine["days"], mine["count"], mine["sources"]) == (4, 10, 2)
+    assert mine["witnesses"] == "wa0 wa1 wa2"
+    assert {row["sources"] for row in thin} == {2}
+
+
+def test_days_of_all_programs_decide_and_those_of_one_are_told() -> None:
+    for days, why in (((1, 2), "2 of 3 days"), ((1, 2, 3), None)):
+        each = edge("items", days=(1,), all_days=frozenset(days))
+        rules, thin = propose([each], {})
+        assert [row["days"] for row in rules] == ([1] if why is None else [])
+        assert [(row["days"], row["why"]) for row in thin] == ([(1, why)] if why else [])
+
+
+def test_what_every_service_subscribes_to_needs_no_days() -> None:
+    """On its own host on any port, for its replies, and for the control of all services."""
+
+    def of(pattern: str) -> Observed:
+        return Observed("a.shop", "subscription", pattern, None, "verified", None, 1, 1,
+                        frozenset((1,)), (pattern,))  # fmt: skip
+
+    for pattern, rule in (
+        ("p.safe.888.*.all._.GET.ping", "p.safe.888.*.all.>"),
+        ("p.safe.443.*.all._.GET.ping", None),
+        ("p.safe.443.*.a_shop._.GET.x", "p.safe.*.*.a_shop.>"),
+        ("p.safe.443.*.b_shop._.GET.x", None),
+        ("p.reply._.*.a_shop.id-1", "p.reply._.*.a_shop.*"),
+        ("p.reply._.*.b_shop.id-1", None),
+        ("p.danger.666.*.a_shop._.GET.x", None),
+    ):
+        found, thin = rules_of([of(pattern)])
+        assert found == ([rule] if rule else [])
+        assert thin == ({} if rule else {pattern: "1 of 3 days"})
+
+
 def test_deny_entries_have_lower_numbers_than_allow_entries_of_a_service() -> None:
     rules = {
         "b": Permissions(publish_allow=["x.*"], publish_deny=["x.y"]),

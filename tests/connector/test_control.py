@@ -168,8 +168,8 @@ async def test_operations_are_what_a_portal_lists(make_memory):
 
     shop.endpoint("ANY", "/page")(lambda request: Response())
     shop.endpoint("GET", "/order/{id}")(_named("order", lambda id: {}))
-    shop.endpoint("GET", "/other/{id}")(_named("order", lambda id: {}))
     shop.endpoint("GET", "/admin", requires="roles.admin")(_named("admin", lambda: {"a": 1}))
+    shop.endpoint("GET", "/other/{id}")(_named("order", lambda id: {}))
     shop.on(Event("stock.example", "/on-low"))(lambda body: None)
     async with shop, web:
         url = f"https://{HOST}:888/openapi.json"
@@ -196,6 +196,11 @@ async def test_operations_are_what_a_portal_lists(make_memory):
         headers = {"Microbus-Actor": actor_token({"roles": ["user"]})}
         told = (await web.request("GET", url, headers=headers)).json()
         assert f"/{HOST}:443/admin" not in told["paths"]
+        for each in shop.endpoints[1:]:
+            await each.unsubscribe()
+        for headers in ({}, headers):
+            told = (await web.request("GET", url, headers=headers)).json()
+            assert list(told["paths"]) == [f"/{HOST}:443/order"]
 
 
 def _named(name, handler):

@@ -35,9 +35,10 @@ async def test_peers_store_load_check_and_delete(make):
         assert {a.body for a in await _all(one, "weight")} == {b"0", b"5"}
         await _all(one, "checksum", "k", checksum="00")  # one of the two is wrong: both forget
         assert [a.status for a in await _all(one, "load", "k")] == [404, 404]
-        for key in ("ab", "abc", "xbc", "z"):
+        for key in ("ab", "abc", "xab", "xbc", "z"):
             await _all(one, "store", key, b"1")
         await _all(one, "delete", prefix="ab")
+        assert list(two._cache._held) == ["xab", "xbc", "z"]
         await _all(one, "delete", contains="b")
         assert {a.body for a in await _all(one, "len")} == {b"0", b"1"}
         await _all(one, "clear")
@@ -139,6 +140,15 @@ def test_the_size_of_the_cache_is_limited(make_memory, monkeypatch):
     assert list(cache._held) == ["k48", "k49", "k47"]
     cache.hold("huge", b"z" * 101)
     assert len(cache) == 0
+
+
+def test_a_replica_keeps_32_mib(make_memory):
+    cache, half = make_memory(HOST)._cache, bytes(16 << 20)
+    cache.hold("a", half)
+    cache.hold("b", half)
+    assert list(cache._held) == ["a", "b"]
+    cache.hold("c", b"x")
+    assert list(cache._held) == ["b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,12 @@ from subtrie.connector import (
     RequestTimeout,
     TailSamplingProcessor,
     _tail_sampling,
+    _telemetry,
 )
 from subtrie.connector._envelope import RequestEnvelope
 from subtrie.connector._metrics import SECONDS, EndpointLabels
 from subtrie.connector._telemetry import watch
-from subtrie.connector._tracing import trace_of
+from subtrie.connector._tracing import current_trace, detect_provider, trace_of
 
 HOST = "shop.example"
 
@@ -357,6 +358,13 @@ async def test_the_state_of_another_trace_is_not_forwarded(make_memory, spans):
         assert (await web.request("GET", f"https://{HOST}/x", headers=headers)).text == "none"
 
 
+def test_without_a_span_there_is_no_trace(spans):
+    detect_provider()
+    assert current_trace() == ""
+    with trace.get_tracer("test").start_as_current_span("x") as span:
+        assert int(current_trace(), 16) == span.get_span_context().trace_id
+
+
 def test_the_instruments_of_opentelemetry(make_memory, meters):
     shop = make_memory(HOST)
     watch(shop._runtime)
@@ -365,6 +373,7 @@ def test_the_instruments_of_opentelemetry(make_memory, meters):
     for status in (200, 499, 500):
         for seconds in (0.1, 0.3):
             shop.metrics.serve(labels, "GET", status, status == 500, seconds, 1)
+    shop.metrics.serve(labels, "GET", 200, True, 0.2, 1)  # with an error
     shop.metrics.rejects["source"] += 2
     found, durations = {}, []
     for resource in meters.get_metrics_data().resource_metrics:
@@ -396,8 +405,39 @@ def test_the_instruments_of_opentelemetry(make_memory, meters):
     }  # fmt: skip
     read = _read(meters, shop)
     key = (("code", 200), ("method", "GET"), ("port", "444"), ("route", "/x"), ("service", HOST))
-    assert read["microbus_server_requests", *key] == 2
-    assert read["microbus_server_request_seconds", *key] == pytest.approx(0.4)
+    assert read["microbus_server_requests", *key] == 3
+    assert read["microbus_server_request_seconds", *key] == pytest.approx(0.6)
+
+
+def test_a_provider_that_comes_after_the_connectors_gets_their_durations(
+    make_memory, meters, monkeypatch
+):
+    shop = make_memory(HOST)
+    watch(shop._runtime)
+    monkeypatch.setattr(_telemetry, "_collected", [])
+    shop.metrics.on_served = None  # as it is without a provider
+    meters.get_metrics_data()
+    assert shop.metrics.on_served is not None
+
+
+def test_an_older_package_without_advice_has_the_instruments(make_memory, meters, monkeypatch):
+    class OlderMeter:
+        """A meter whose histograms take no advice about their bounds."""
+
+        def __init__(self, *names):
+            self._meter = newer(*names)
+            self.create_observable_counter = self._meter.create_observable_counter
+
+        def create_histogram(self, name, unit="", description=""):
+            return self._meter.create_histogram(name, unit, description)
+
+    newer = metrics.get_meter
+    made, durations = [], []
+    monkeypatch.setattr(metrics, "get_meter", OlderMeter)
+    monkeypatch.setattr(_telemetry, "_instruments", made)
+    monkeypatch.setattr(_telemetry, "_duration", durations)
+    watch(make_memory(HOST)._runtime)
+    assert (len(made), len(durations)) == (6, 1)
 
 
 def test_spans_of_a_chosen_trace_are_exported_as_they_end():
