@@ -216,7 +216,7 @@ CHAIN = """accounts {
   D { users: [ { user: d, password: open } ], exports: [ { service: "end.*" } ] }
 }
 """
-#: What is published, and whether the account maps it.
+#: The published subjects, and whether the account maps each.
 PUBLISHED = {
     "A:q.x": False, "A:q.few": False, "A:q.all": False, "A:half.x": True, "B:ask.x": False,
     "B:ask.few": True, "B:ask.all": True, "B:some.x": False, "B:one": False,

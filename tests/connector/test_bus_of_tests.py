@@ -125,7 +125,8 @@ async def test_actor_tokens_expire_by_the_clock_of_the_test(bus, connector):
             await web.request("GET", url, headers=headers)
 
 
-def test_the_plane_of_a_test_is_its_own(plane, request, connector, make_memory):
+def test_the_plane_of_a_test_is_its_own(plane, request, connector, monkeypatch):
+    monkeypatch.setenv("MICROBUS_DEPLOYMENT", "PROD")
     assert plane == hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
     made = connector("a.example")
     assert (made.plane, made.deployment, made._transport.broker) == (plane, "TESTING", "")

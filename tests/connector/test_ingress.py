@@ -11,6 +11,8 @@ import pytest
 
 from subtrie.connector import Connector, HTTPError, Request, Response, _ingress, ingress
 from subtrie.connector._envelope import PendingRequest
+from subtrie.connector._headers import Headers
+from subtrie.connector._ingress_headers import Origins
 from subtrie.testing import actor_token
 
 from .test_actor_tokens import BEARER, TokenService
@@ -698,6 +700,22 @@ async def test_the_origin_of_a_page(near, listed, origin, status, named):
     assert answer.headers.get("access-control-allow-origin") == (None if named is None else origin)
     told = answer.headers.get("access-control-allow-credentials")
     assert told == ("true" if named else None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "own"),
+    [
+        ("https://front.example", "Front.EXAMPLE", True), ("https://front.example", "", False),
+        ("null", "null", False), ("null", "", False), ("", "front.example", True),
+    ],
+)  # fmt: skip
+def test_the_own_origin_of_an_ingress_is_that_of_its_host(origin, host, own):
+    headers = Headers({"Origin": origin} | ({"Host": host} if host else {}))
+    if own:
+        assert Origins([]).check(headers) == (Headers(), True)
+    else:
+        with pytest.raises(HTTPError):
+            Origins([]).check(headers)
 
 
 async def test_an_origin_of_any_length_is_refused_in_few_words(near):
