@@ -224,7 +224,7 @@ PUBLISHED = {
 
 
 def test_ways_through_several_accounts_are_those_of_a_live_broker(tmp_path):
-    """What a service brought to an account goes to no other one by a stream."""
+    """A message that a service brought to an account goes to no other one by a stream."""
     path = tmp_path / "nats.conf"
     path.write_text(CHAIN)
     deployment = Deployment.load(path)
