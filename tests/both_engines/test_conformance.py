@@ -13,6 +13,9 @@ from click.testing import CliRunner
 
 from subtrie import conformance, reference
 from subtrie._cli.app import app
+from subtrie._nats.limits import CONTROL_LINE
+from subtrie.conformance import _kinds_permissions, _kinds_wire
+from subtrie.conformance._kind import Refusal
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 
@@ -254,6 +257,7 @@ def test_unknown_kinds_and_invalid_lines_are_reported(rows):
     assert report.unknown == {"telepathy": 1}
     assert len(report.unreadable) == 4
     assert (report.rows, report.passed, report.failed, bool(report)) == (6, 1, 0, False)
+    assert report.as_dict()["ok"] is False
 
 
 def test_a_report_in_words(rows):
@@ -335,6 +339,174 @@ def test_another_answer_of_a_row_fails(rows, name):
     assert len(report.kinds) > 40
 
 
+class _Lying:
+    """The reference with other functions in place of some."""
+
+    def __init__(self, **lies):
+        self.__dict__ |= lies
+
+    def __getattr__(self, name):
+        return getattr(reference, name)
+
+
+def _instead(made, **lies):
+    """Return an object that answers as another one does, except for some names."""
+
+    class Other:
+        def __getattr__(self, name):
+            if name not in lies:
+                return getattr(made, name)
+            lie = lies[name]
+            return (lambda *given: lie(getattr(made, name)(*given))) if callable(lie) else lie
+
+        def __len__(self):
+            return len(made)
+
+        def __eq__(self, other):
+            return True
+
+        def __bytes__(self):
+            return lies["bytes"](made) if "bytes" in lies else bytes(made)
+
+    return Other()
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"match": lambda found: found[1:]},
+        {"match": lambda found: (*found, 7)},
+        {"count": lambda found: found + 1},
+        {"has_interest": lambda found: not found},
+        {"select": lambda found: found[1:]},
+        {"select": lambda found: (7, *found[1:])},
+    ],
+    ids=lambda lies: next(iter(lies)),
+)
+def test_the_methods_of_an_index_must_agree_with_each_other(rows, lies):
+    row = {"kind": "match", "patterns": ["a.*", {"s": "a.b", "q": "w"}, "b"], "subject": "a.b",
+           "expect": {"plain": [0], "queues": {"w": [1]}}}  # fmt: skip
+    file = rows(row, {**row, "server_num_interest": [1, 0]})
+    assert conformance.run(file, engine="reference")
+
+    def index(**options):
+        return _instead(reference.SubjectTrie(**options), **lies)
+
+    assert conformance.run(file, engine=_Lying(SubjectTrie=index)).failed == 2
+    assert not conformance.run(rows({**row, "server_num_interest": [0, 0]}), engine="reference")
+
+
+def test_an_index_must_refuse_a_wildcard_that_is_published(rows):
+    class Lenient:
+        def __init__(self, **options):
+            self._made = reference.SubjectTrie(**options)
+
+        def __getattr__(self, name):
+            return getattr(self._made, name)
+
+        def match(self, subject):
+            return () if "*" in subject else self._made.match(subject)
+
+    row = {"kind": "match", "patterns": ["a.*"], "subject": "a.*",
+           "expect": {"plain": [0], "queues": {}}}  # fmt: skip
+    assert conformance.run(rows(row), engine="reference")
+    assert not conformance.run(rows(row), engine=_Lying(SubjectTrie=Lenient))
+
+
+_PING = base64.b64encode(b"PING\r\n").decode()
+
+
+def _wire_row(**expect):
+    answer = {"ops": [], "complete": True, "error": None, **expect}
+    return {"conn": "client", "chunks_b64": [_PING], "expect": answer}
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"op": {"raw": b"PONG\r\n"}},
+        {"op": {"raw": b"PING"}},
+        {"op": {"bytes": lambda op: b"PING\r\n" if op.raw.islower() else b"ping\r\n"}},
+        {"parser": {"offset": 7}},
+        {"chunk": 1},
+        {"chunk": 6},
+    ],
+)
+def test_a_parser_must_agree_with_itself(rows, lies):
+    """In the bytes of an operation, its canonical form, and every division into chunks."""
+    file = rows(_wire_row())
+    assert conformance.run(file, engine="reference")
+
+    class Parser:
+        def __init__(self, *given, **options):
+            made = reference.Parser(*given, **options)
+            self._made = _instead(made, **lies.get("parser", {}))
+
+        def __getattr__(self, name):
+            return getattr(self._made, name)
+
+        def feed(self, data):
+            found = [_instead(op, **lies.get("op", {})) for op in self._made.feed(data)]
+            return [] if len(data) == lies.get("chunk") else found
+
+    assert not conformance.run(file, engine=_Lying(Parser=Parser))
+
+
+def test_a_complete_row_without_operations_leaves_them_open_unless_it_expects_an_error(rows):
+    for expect, passes in (
+        ({}, True), ({"error": "unknown-op"}, False), ({"complete": False}, False),
+    ):  # fmt: skip
+        assert bool(conformance.run(rows(_wire_row(**expect)), engine="reference")) is passes
+    assert _kinds_wire._options({"opts": None})["max_control_line"] == CONTROL_LINE
+
+
+def test_a_common_subject_must_be_one_of_both_patterns(rows):
+    row = {"kind": "collide", "a": "a.*", "b": "*.b", "expect": True}
+    assert conformance.run(rows(row), engine="reference")
+    for lie in ("a.c", "c.b", "a..b"):
+        engine = _Lying(overlaps=lambda *_, lie=lie: lie)
+        assert not conformance.run(rows(row), engine=engine)
+
+
+def test_an_answer_of_another_type_is_another_answer(rows):
+    for wanted, passes in ((True, True), (1, False), (1.0, False)):
+        row = {"kind": "valid", "subject": "a", "expect": wanted}
+        assert bool(conformance.run(rows(row), engine="reference")) is passes
+    wildcard = {"kind": "has_wildcard", "subject": "a b.c"}
+    assert conformance.run(rows({**wildcard, "expect": False}), engine="reference")
+    assert not conformance.run(rows({**wildcard, "expect": True}), engine="reference")
+    judge = _kinds_permissions.KINDS["perm"].judge
+    assert [judge(Refusal(), got) for got in (False, None, True)] == [True, True, False]
+
+
+def test_a_panic_fails_its_row_and_an_interrupt_ends_the_run(rows):
+    class Panic(BaseException):
+        """As pyo3 raises one."""
+
+    def raising(error):
+        def fail(*_):
+            raise error
+
+        return _Lying(flatten_host=fail)
+
+    file = rows({"op": "flatten_host", "in": {"host": "a"}, "out": "a"})
+    (failure,) = conformance.run(file, engine=raising(Panic("lost"))).failures
+    assert failure.got == "'Panic: lost'"
+    for error in (KeyboardInterrupt, SystemExit):
+        with pytest.raises(error):
+            conformance.run(file, engine=raising(error))
+
+
+def test_files_in_folders_of_a_folder_are_read_in_order(rows, tmp_path):
+    text = rows(WRONG).read_text()
+    for name in ("c/1.jsonl", "a/2.jsonl", "b/deep/3.jsonl"):
+        (tmp_path / "all" / name).parent.mkdir(parents=True)
+        (tmp_path / "all" / name).write_text(text)
+    report = conformance.run(tmp_path / "all", engine="reference")
+    assert report.files == 3
+    assert [each.file for each in report.failures] == ["2.jsonl", "3.jsonl", "1.jsonl"]
+
+
 def test_missing_paths_are_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         conformance.run(tmp_path / "missing.jsonl")
@@ -403,18 +575,22 @@ def _chunk(direction: str, data: bytes) -> dict[str, object]:
 def test_rows_of_a_recording_are_recognised_by_their_fields(rows, name):
     subject = "p.safe.443.a_b.c_d._.GET.x"
     payload = b"GET https://c.d:443/x HTTP/1.1\r\nHost: c.d:443\r\nMicrobus-From-Host: a.b\r\n\r\n"
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nMicrobus-From-Host: c.d\r\n\r\nhi"
     file = rows(
         _recorded(subject, payload),
         _recorded(subject, payload.replace(b"a.b", b"a.c")),  # another source
         _recorded(subject, payload.replace(b"Host: c.d:443\r\n", b"host: c.d:443\r\n", 1)),
         _recorded(subject + "..", payload),
         _chunk("c2s", b"PUB a.b 2\r\nh"),
+        {**_chunk("c2s", b"PING\r\n"), "conn": 4},
         _chunk("s2c", b"MSG a.b 1 2\r\nhi\r\n"),
         _chunk("c2s", b"i\r\nPING\r\n"),
         _chunk("c2s", b"NONSENSE\r\n"),
+        _recorded("p.reply._.c_d.a_b.id-x", answer),
+        _recorded("p.reply._.c_e.a_b.id-x", answer),  # another source
     )
     report = conformance.run(file, engine=name)
     assert not report.unknown
     assert not report.unreadable
-    assert [failure.line for failure in report.failures] == [2, 3, 4, 8]
+    assert [failure.line for failure in report.failures] == [2, 3, 4, 11, 9]
     assert set(report.kinds) == {"recorded message", "recorded chunk"}
