@@ -19,7 +19,7 @@ from subtrie.connector._broker.shared import SharedConnection
 from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._fragments import Reassembler
 from subtrie.connector._responses import ResponseStream
-from subtrie.connector._routing import KnownResponders
+from subtrie.connector._routing import KnownResponders, NearestReplicas
 
 from .test_broker_connection import connected, make_server  # noqa: F401 - a fixture
 from .test_delivery_boundaries import one_session, transport
@@ -635,3 +635,100 @@ def test_a_source_with_as_many_transfers_makes_no_room():
         with contextlib.suppress(HTTPError):
             held.begin((source, "id", "y"), 2, now=0, ends=9)
         assert len(told) - before == displaced, source
+
+
+# --- what a caller keeps
+
+
+def test_only_what_a_locality_shares_with_this_one_is_learned():
+    nearest, key = NearestReplicas("us-west-az1"), ("GET", URL)
+    for locality, learned in (("not a locality!", ""), ("-us", ""), ("us-east-az1", "us"),
+                              ("eu", "us"), ("us-west-az2", "us-west"), ("us", "us-west")):  # fmt: skip
+        nearest.learn(key, locality)
+        assert nearest.nearest(key) == learned
+
+
+def test_a_caller_keeps_so_many_routes_and_subjects():
+    nearest, known = NearestReplicas("us-az1"), KnownResponders()
+    for number in range(65_536):
+        nearest.learn(("GET", str(number)), "us")
+        known.keep(str(number), frozenset({"a"}))
+    assert nearest.nearest(("GET", "1")) == "us"
+    assert known.get("0") == frozenset({"a"})
+    nearest.learn(("GET", "new"), "us")
+    known.keep("new", frozenset({"a"}))
+    assert [nearest.nearest(("GET", each)) for each in ("0", "1", "2", "new")] == ["", *["us"] * 3]
+    assert [len(known.get(each)) for each in ("0", "1", "2", "new")] == [0, 1, 1, 1]
+
+
+async def test_what_cannot_be_put_together_is_told_to_a_stream_while_its_loop_is_open(make_memory):
+    async with make_memory(WEB) as web:
+        responses, error = web._client.responses, HTTPError("a fragment is missing", status=502)
+        open_call, closed = stream(KnownResponders()), asyncio.new_event_loop()
+        closed.close()
+        closed_call = stream(KnownResponders())
+        closed_call.loop = closed
+        for call in (open_call, closed_call):
+            responses._fail(call, answer(1), error)
+        await until(lambda: open_call._queues)
+        assert (await anext(open_call)).error is error
+        assert not closed_call._queues
+        for call in (open_call, closed_call):
+            call.expire()
+
+
+# --- the ends of sessions and connections
+
+
+async def test_a_session_without_a_connection_lets_no_thread_write():
+    async with one_session() as (made, _peer):
+        assert made._unread() == 0
+    made.share()
+    assert made._socket is None
+    assert made._unread() == 0
+
+
+async def test_the_first_look_at_a_loop_that_reads_is_at_all_of_its_reads(monkeypatch):
+    looks = []
+    monkeypatch.setattr(session.Session, "_watch", lambda made, *look: looks.append(look))
+    monkeypatch.setattr(session, "WATCH", 0.0)
+    async with one_session() as (made, _peer):
+        made.share()
+        made._let_read(asyncio.get_running_loop())
+        await until(lambda: looks)
+        assert looks == [(made._reading, 0)]
+        monkeypatch.undo()
+        made._read_here()
+
+
+async def test_a_flush_waits_until_all_is_written_and_the_server_answers(make_server):  # noqa: F811
+    async with connected(make_server().url) as connection:
+
+        async def on_its_loop() -> list[bool]:
+            seen = []
+            connection._session.pause_writing()
+            connection.publish("a", b"x", pytest.fail)
+            flush = asyncio.ensure_future(connection._flush())
+            await asyncio.sleep(0.02)
+            seen += [bool(connection._outbox), flush.done()]
+            connection._session.resume_writing()
+            await flush
+            return [*seen, bool(connection._outbox)]
+
+        assert await connection._on_loop(on_its_loop()) == [True, False, False]
+
+
+async def test_what_runs_beside_a_connection_ends_with_it(make_server):  # noqa: F811
+    url = make_server().url
+    # The last connection of a process ends all that runs on their loop.
+    async with connected(url, "other.example"):
+        async with connected(url) as connection:
+
+            async def on_its_loop() -> asyncio.Task[None]:
+                connection._start(asyncio.sleep(3600))
+                return next(iter(connection._background))
+
+            task = await connection._on_loop(on_its_loop())
+            assert not task.done()
+        await until(task.done)
+        assert task.cancelled()

@@ -301,3 +301,13 @@ async def test_a_response_through_the_bare_client_counts_too(broker, base):
     await nc.subscribe(f"{base}.q", cb=answer)
     assert (await nc.request(f"{base}.q", timeout=5)).data == b"around"
     await nc.close()
+
+
+async def test_messages_end_with_the_connection(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+    subscription = await nc.subscribe(base)
+    ended = asyncio.ensure_future(anext(aiter(subscription.messages), "ended"))
+    await asyncio.sleep(0.01)
+    assert not ended.done()
+    await nc.close()
+    assert await asyncio.wait_for(ended, 5) == "ended"

@@ -16,7 +16,7 @@ from . import _system
 
 # S0-048, S0-049, A75
 
-_KEPT = 65_536
+_KEPT = 65_536  # routes, and subjects; bounds the memory of a caller with many URLs
 _EXPIRES_AFTER = 86_400.0  # seconds until a learned prefix expires
 
 RouteKey = tuple[str, str]  # method, URL without its query
@@ -46,10 +46,7 @@ class NearestReplicas:
         known, _ = self._known.get(key, ("", 0.0))
         if len(locality) <= len(known):
             return
-        try:
-            common = common_locality(self.locality, locality)
-        except ValueError:  # the header is the responder's own text
-            return
+        common = common_locality(self.locality, locality)
         if len(common) > len(known):
             self._known[key] = common, self._clock()
             self._known.move_to_end(key)
@@ -59,9 +56,6 @@ class NearestReplicas:
     def forget(self, key: RouteKey) -> None:
         """Forget a prefix at which no replica acknowledged."""
         self._known.pop(key, None)
-
-
-_KEPT = 65_536  # subjects; bounds the memory of a caller with many URLs
 
 
 MAX_KNOWN = 1024  # responders of one subject that are remembered
