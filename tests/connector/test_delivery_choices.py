@@ -642,8 +642,14 @@ def test_a_source_with_as_many_transfers_makes_no_room():
 
 def test_only_what_a_locality_shares_with_this_one_is_learned():
     nearest, key = NearestReplicas("us-west-az1"), ("GET", URL)
-    for locality, learned in (("not a locality!", ""), ("-us", ""), ("us-east-az1", "us"),
-                              ("eu", "us"), ("us-west-az2", "us-west"), ("us", "us-west")):  # fmt: skip
+    for locality, learned in (
+        ("not a locality!", ""),
+        ("-us", ""),
+        ("us-east-az1", "us"),
+        ("eu", "us"),
+        ("us-west-az2", "us-west"),
+        ("us", "us-west"),
+    ):
         nearest.learn(key, locality)
         assert nearest.nearest(key) == learned
 
