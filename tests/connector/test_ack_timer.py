@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from patience import until
-from subtrie.connector._ack_timer import AckTimer
+from subtrie.connector._ack_timer import AckTimer, ack_limit
+from subtrie.connector._fragments import MAX_ACK_WAIT, MAX_SILENCE
 from subtrie.connector._transport import Transport
 
 TIMEOUT = 0.2
@@ -66,3 +68,14 @@ async def test_an_acknowledgement_that_is_read_late_by_the_connection_counts():
     )
     await until(lambda: transport.pings == 2 and timer._check_task is None)
     assert not expired
+
+
+@pytest.mark.parametrize(("of_the_broker", "size", "limit"),
+                         [(60.0, 100, 60.0), (60.0, 101, 5.0), (4.9, 101, 4.9)])  # fmt: skip
+def test_the_sender_of_fragments_waits_at_most_ten_round_trips(of_the_broker, size, limit):
+    """It gives up before the receiver does."""
+    runtime = SimpleNamespace(round_trip=0.5)
+    transport = SimpleNamespace(fragment_size=100, ack_limit=lambda round_trip: of_the_broker)
+    request = SimpleNamespace(body=b"x" * size)
+    assert ack_limit(request, runtime, transport) == limit
+    assert MAX_ACK_WAIT < MAX_SILENCE

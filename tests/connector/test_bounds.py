@@ -156,39 +156,54 @@ ON_THE_PAGE = {
     ),
 }
 
-#: Bounds that users do not meet: the constants, and the test of each.
-INSIDE = {
-    "_config.REFRESH_PAUSE": "test_a_running_refresh_serves_all_who_ask",
-    "_fragments._REMEMBERED": "test_ended_transfers_that_are_remembered_are_bounded",
-    "_routing.MAX_SILENT": "test_what_is_remembered_of_responders_is_bounded",
-    "_routing.MAX_KNOWN": "test_what_is_remembered_of_responders_is_bounded",
-    "_server._LONGEST_ID": "test_each_control_header_has_its_longest_value",
-    "_threads.LARGE_BODY": "test_a_large_typed_body_is_decoded_off_the_loop",
-    "_claims._MOST": "test_the_names_of_a_token_are_bounded",
-    "_metrics._LOG_EVERY": "test_an_unverifiable_message_is_counted_and_not_answered",
+#: Bounds that users do not meet: the constants, their values and the test of each.
+INSIDE: dict[str, tuple[float, str]] = {
+    "_config.REFRESH_PAUSE": (0.1, "test_a_running_refresh_serves_all_who_ask"),
+    "_fragments._REMEMBERED": (4096, "test_ended_transfers_that_are_remembered_are_bounded"),
+    "_routing.MAX_SILENT": (1024, "test_what_is_remembered_of_responders_is_bounded"),
+    "_routing.MAX_KNOWN": (1024, "test_what_is_remembered_of_responders_is_bounded"),
+    "_server._LONGEST_ID": (128, "test_each_control_header_has_its_longest_value"),
+    "_threads.LARGE_BODY": (1 << 16, "test_a_large_typed_body_is_decoded_off_the_loop"),
+    "_claims._MOST": (4096, "test_the_names_of_a_token_are_bounded"),
+    "_metrics._LOG_EVERY": (60.0, "test_an_unverifiable_message_is_counted_and_not_answered"),
     "_broker/server_info.MAX_PAYLOAD": (
-        "test_a_refused_info_is_a_connection_error_that_names_the_field"
+        999_999_999,
+        "test_a_refused_info_is_a_connection_error_that_names_the_field",
     ),
-    "_broker/session.LEAST_MESSAGE": "test_a_message_above_the_announced_size_ends_the_session",
-    "_broker/server_info.MAX_ANNOUNCED": "test_endless_info_is_looked_at_ten_times_a_second",
-    "_broker/session.INFO_PAUSE": "test_endless_info_is_looked_at_ten_times_a_second",
+    "_broker/session.LEAST_MESSAGE": (
+        8 << 20,
+        "test_a_message_above_the_announced_size_ends_the_session",
+    ),
+    "_broker/server_info.MAX_ANNOUNCED": (256, "test_endless_info_is_looked_at_ten_times_a_second"),
+    "_broker/session.INFO_PAUSE": (0.1, "test_endless_info_is_looked_at_ten_times_a_second"),
     "_broker/server_info.MAX_NONCE": (
-        "test_a_refused_info_is_a_connection_error_that_names_the_field"
+        1024,
+        "test_a_refused_info_is_a_connection_error_that_names_the_field",
     ),
-    "_broker/session.MAX_UNREAD_PONGS": "test_pings_whose_pongs_are_not_read_take_no_memory",
+    "_broker/session.MAX_UNREAD_PONGS": (
+        1 << 16,
+        "test_pings_whose_pongs_are_not_read_take_no_memory",
+    ),
     "_broker/session.MAX_UNREAD": (
-        "test_a_server_that_does_not_read_acknowledgements_loses_the_connection"
+        16 << 20,
+        "test_a_server_that_does_not_read_acknowledgements_loses_the_connection",
     ),
-    "_broker/session._MOST_PINGS": "test_a_silent_broker_is_taken_for_dead",
+    "_broker/session._MOST_PINGS": (2, "test_a_silent_broker_is_taken_for_dead"),
     "_broker/connection.HANDSHAKE_LIMIT": (
-        "test_a_broker_that_closes_after_the_handshake_is_not_flooded"
+        5.0,
+        "test_a_broker_that_closes_after_the_handshake_is_not_flooded",
     ),
     "_broker/connection.STEADY_AFTER": (
-        "test_the_pauses_begin_anew_after_a_connection_that_has_lived"
+        5.0,
+        "test_the_pauses_begin_anew_after_a_connection_that_has_lived",
     ),
-    "_transport._MOST_REFUSED": "test_refused_subscriptions_that_are_remembered_are_bounded",
-    "max_body": "test_a_file_has_a_largest_size",
-    "_tail_sampling._REMEMBERED": "test_traces_that_were_asked_for_are_bounded",
+    "_transport._MOST_REFUSED": (
+        10_000,
+        "test_refused_subscriptions_that_are_remembered_are_bounded",
+    ),
+    "max_body": (64 << 20, "test_a_file_has_a_largest_size"),
+    "_tail_sampling._REMEMBERED": (4096, "test_traces_that_were_asked_for_are_bounded"),
+    "_fragments.MAX_ACK_WAIT": (10, "test_the_sender_of_fragments_waits_at_most_ten_round_trips"),
 }
 
 #: Constants of the connector that look like bounds of input, and are none, with the reason.
@@ -210,7 +225,6 @@ OTHERS = {
     "_conversion/writing": {"_LONGEST_DURATION": "of the type"},
     "_fragments": {
         "MAX_SILENCE": "round trips",
-        "MAX_ACK_WAIT": "round trips",
         "_MOST_SILENCES": "times",
     },
     "_for_clients": {"_LONGEST": "of a header, the rest of which is not read"},
@@ -267,9 +281,11 @@ def test_a_bound_on_the_page_is_that_of_the_code(row):
 def test_every_bound_has_its_test():
     texts = [file.read_text() for file in (ROOT / "tests" / "connector").glob("test_*.py")]
     assert {row[0] for row in ROWS} == set(ON_THE_PAGE)
-    for name in [*INSIDE.values(), *(test for _, test in ON_THE_PAGE.values())]:
+    for _, name in [*INSIDE.values(), *ON_THE_PAGE.values()]:
         assert any(f"def {name}(" in text for text in texts), name
-    assert all(map(constants, INSIDE))
+    assert {name: constants(name) for name in INSIDE} == {
+        name: [value] for name, (value, _) in INSIDE.items()
+    }
 
 
 def test_each_constant_that_bounds_input_is_known():

@@ -310,4 +310,5 @@ async def test_messages_end_with_the_connection(broker, wrap, base):
     await asyncio.sleep(0.01)
     assert not ended.done()
     await nc.close()
-    assert await asyncio.wait_for(ended, 5) == "ended"
+    await until(ended.done)
+    assert ended.result() == "ended"
