@@ -45,9 +45,9 @@ def _mutants(figures: dict[str, Any]) -> str:
     later = figures.get("later")
     low, high = _interval(figures["killed"], judged)
     return (
-        f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}), "
-        f"{figures['not run']} not run, of {figures['possible']:,} mutants; "
-        f"survivors killed by tests since: {since}, argued: {argued}"
+        f"{figures['killed']} of {judged} killed (95 % interval {low:.0%} to {high:.0%}) "
+        f"of {figures['possible']:,}, {figures['not run']} not run; "
+        f"survivors killed since: {since}, argued: {argued}"
         + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
     )
 
