@@ -279,6 +279,43 @@ def test_the_server_ends_a_subscription_after_its_last_message(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("step", "op"),
+    [
+        (("c2s", 1, b"SUB b 2\r\n", 3), "SUB"),
+        (("c2s", 1, b"UNSUB 1\r\n", 3), "UNSUB"),
+        (("closed", 1, b"{}", 3), "CLOSED"),
+        (("s2c", 1, b"-ERR 'Permissions Violation for Subscription to \"a\"'\r\n", 3), "VIOLATION"),
+        (("c2s", 1, b"PING\r\n", 3), None),
+        (("s2c", 1, b"MSG a 1 0\r\n\r\n", 3), None),
+    ],
+    ids=["SUB", "UNSUB", "CLOSED", "VIOLATION", "PING", "MSG"],
+)
+def test_a_message_names_the_latest_row_that_can_change_who_subscribes(tmp_path, step, op):
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a 1\r\n", 1),
+        ("c2s", 2, b"PUB a 0\r\n\r\n", 2),
+        step,
+        ("c2s", 2, b"PUB a 0\r\n\r\n", 8),
+    )
+    rows = list(capture_events(path))
+    before, after = (row["subscription"] for row in rows if row["op"] == "PUB")
+    places = {row["op"]: row["position"] for row in rows}
+    assert after == (before if op is None else places[op])
+
+
+def test_a_second_subscription_with_an_identifier_in_use_is_ignored(tmp_path):
+    """As a server does: the first one goes on."""
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a g 1\r\nSUB a h 1\r\n", 1),
+        ("s2c", 1, b"MSG a 1 0\r\n\r\n", 2),
+    )
+    *_, delivered = capture_events(path)
+    assert (delivered["op"], delivered["queue"]) == ("MSG", "g")
+
+
 def test_a_message_is_delivered_within_a_second_and_once_per_subscriber(tmp_path):
     path = written(
         tmp_path / "a",

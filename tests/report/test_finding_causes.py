@@ -50,6 +50,11 @@ GONE = {
                    AGAIN.format(text(10), text(20))),
     "came again twice": ([subscribed(30, None), subscribed(0, 10), subscribed(20, 25)], (11, 12),
                          AGAIN.format(text(10), text(20))),
+    "came again twice, in another order": (
+        [subscribed(20, 25), subscribed(0, 10), subscribed(30, None)], (11, 12),
+        AGAIN.format(text(10), text(20))),
+    "another began with the first": (
+        [subscribed(0, 3), subscribed(5, None, identity="a")], (5, 6), NEAR),
     "the last of two": ([subscribed(0, 3, identity="a"), subscribed(0, 10)], (11, 12), UNTIL),
     "the last of two, in another order": (
         [subscribed(0, 10), subscribed(0, 3, identity="a")], (11, 12), UNTIL),
@@ -134,6 +139,49 @@ def test_of_a_leaf_node_and_a_client_that_left_at_once_the_leaf_node_is_named(
     assert found.message.startswith(f"{named} subscribed tax.* until ")
 
 
+def link(server: str, end: float, **more: Any) -> dict[str, Any]:
+    usual = {"kind": "leaf", "conn": "7/leaf:1", "remote": "east", "address": "h",
+             "messages_in": 0, "messages_out": 0}  # fmt: skip
+    return row("links", server=server, start=at(0), end=at(end), **{**usual, **more})
+
+
+@pytest.mark.parametrize(
+    ("links", "told"),
+    [
+        ([link("n", 10)], [10]),
+        ([link("n", 10), link("m", 10.5)], [10]),
+        ([link("m", 10.5), link("n", 10)], [10]),
+        ([link("n", 10), link("m", 11)], [10]),
+        ([link("n", 10), link("m", 11.1)], [10, 11.1]),
+        # Two of one server are two connections, and each has one other end.
+        ([link("n", 10), link("n", 10.5, conn="7/leaf:2", address="i", remote="west")],
+         [10, 10.5]),
+        ([link("n", 10), link("m", 10.2), link("k", 10.4)], [10, 10.4]),
+        ([link("n", 10), link("n", 10.1, conn="7/leaf:2"), link("m", 10.2), link("k", 10.3)],
+         [10, 10.1]),
+        # What is not a leaf node has no other end here.
+        ([link("n", 10, kind="route"), link("m", 10, kind="route")], [10, 10]),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_a_connection_to_a_leaf_node_is_told_once_though_both_servers_log_its_end(links, told):
+    found = [each for each in findings(links=links) if each.rule == "links"]
+    assert sum(each.rows for each in found) == len(told)
+    for seconds in told:
+        assert any(text(seconds) in each.message for each in found) or len(found) < len(told)
+
+
+def test_a_leaf_node_that_is_a_cause_is_not_told_again():
+    """Neither of the two servers that log the end of its connection."""
+    links = [link("n", 10), link("m", 10.2)]
+    gone = subscribed(0, 10, conn="7/leaf:1", identity=None, client=None)
+    found = findings(links=links, subscriptions=[gone], undelivered=[lost(11, 12)])
+    assert [each.rule for each in found] == ["undelivered"]
+    other = subscribed(0, 10, conn="7/leaf:9", identity=None, client=None)
+    found = findings(links=links, subscriptions=[other], undelivered=[lost(11, 12)])
+    assert sorted(each.rule for each in found) == ["links", "undelivered"]
+
+
 def slow(first: float | None, last: float | None, **more: Any) -> dict[str, Any]:
     usual = {"who": "b", "client": "b", "count": 1, "first": at(first), "last": at(last)}
     return row("slow_consumers", **{**usual, **more})
@@ -158,6 +206,12 @@ def test_messages_lost_as_a_slow_consumer_was_cut_off_are_in_its_finding(first, 
         (one,) = found
         assert (one.count, one.rows) == (6, 3)
         assert (one.first, one.last) == (text(min(first, 12.5)), text(20))
+
+
+def test_what_was_lost_before_a_slow_consumer_was_told_is_in_its_time():
+    (one,) = findings(subscriptions=[subscribed(0, 10)], slow_consumers=[slow(10, 10)],
+                      undelivered=[lost(5, 12)])  # fmt: skip
+    assert (one.first, one.last, one.count) == (text(5), text(12), 3)
 
 
 @pytest.mark.parametrize(("time", "other"), [
@@ -234,6 +288,40 @@ def test_claims_and_violations_are_misuse_and_claims_are_not_counted():
     assert found.message == (
         "a has no enforced rules: 2 kinds of misuse, 2 messages (other users claimed, rules broken)"
     )
+
+
+def claims(**more: Any) -> list[dict[str, Any]]:
+    return [row("claimed_users", who="a", claimed="b", count=7, **more)]
+
+
+def test_a_claim_without_an_account_is_of_the_only_account_of_its_user():
+    others = [row("refused", who="x", kind="publish", subject="r", count=1, account="B"),
+              row("cross_plane", identity="x", plane="p", home_plane="h", count=1,
+                  account="B")]  # fmt: skip
+    one = misuse(account="A")
+    tables = {**one, "refused": [*one["refused"], others[0]],
+              "cross_plane": [*one["cross_plane"], others[1]]}  # fmt: skip
+    found = {each.key: each for each in findings(**tables, claimed_users=claims())}
+    assert sorted(found) == [("a", "A"), ("x", "B")]
+    assert "other users claimed" in found["a", "A"].message
+    assert "4 kinds of misuse" in found["a", "A"].message
+
+
+def test_a_claim_without_an_account_is_of_none_of_two():
+    one, two = misuse(account="A"), misuse(account="B")
+    tables = {name: one[name] + two[name] for name in one}
+    found = findings(**tables, claimed_users=claims())
+    assert len(found) == 3
+    assert not any("other users claimed" in each.message for each in found)
+
+
+def test_a_name_that_the_client_claims_itself_is_not_misuse():
+    tables = misuse()
+    claimed = [{**tables["spoofed"][0], "identity_source": "claimed"}]
+    found = findings(spoofed=claimed, refused=tables["refused"])
+    assert sorted((each.rule, each.level) for each in found) == [
+        ("refused", "warning"), ("spoofed", "note"),
+    ]  # fmt: skip
 
 
 def test_a_name_and_what_it_did_are_cut():
