@@ -316,6 +316,70 @@ def test_a_second_subscription_with_an_identifier_in_use_is_ignored(tmp_path):
     assert (delivered["op"], delivered["queue"]) == ("MSG", "g")
 
 
+@pytest.mark.parametrize(
+    ("before", "most", "left"), [(0, 2, 2), (1, 3, 2), (1, 2, 1), (2, 2, None), (3, 2, None)]
+)
+def test_the_last_messages_of_a_subscription_are_counted_from_its_begin(
+    tmp_path, before, most, left
+):
+    message = b"MSG a 1 0\r\n\r\n"
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a 1\r\n", 1),
+        ("s2c", 1, message * before, 2),
+        ("c2s", 1, b"UNSUB 1 %d\r\n" % most, 3),
+        ("s2c", 1, message * 3, 4),
+    )
+    rows = list(capture_events(path))
+    (ended,) = [row for row in rows if row["op"] == "UNSUB"]
+    assert ended.get("size") == left
+    after = [row for row in rows if row["op"] == "MSG"][before:]
+    assert ["subscription" in row for row in after] == [
+        left is not None and number < left for number in range(3)
+    ]
+    assert ("DELSUB" in {row["op"] for row in rows}) is (left is not None)
+
+
+def test_a_queue_group_takes_each_message_once(tmp_path):
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a g 1\r\n", 1),
+        ("c2s", 2, b"SUB a g 1\r\n", 1),
+        ("c2s", 3, b"PUB a 0\r\n\r\nPUB a 0\r\n\r\n", 2),
+        ("s2c", 1, b"MSG a 1 0\r\n\r\n", 2.1),
+        ("s2c", 2, b"MSG a 1 0\r\n\r\n", 2.2),
+    )
+    rows = [row for row in capture_events(path, complete=True) if row["op"] == "PUB"]
+    assert [row["deliveries"] for row in rows] == [1, 1]
+
+
+def test_each_refusal_is_of_a_message_of_its_own(tmp_path):
+    refusal = b"-ERR 'Permissions Violation for Publish to \"x\"'\r\n"
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"PUB x 0\r\n\r\n" * 3, 1),
+        ("s2c", 1, refusal * 2, 1.5),
+    )
+    rows = [row for row in capture_events(path) if row["op"] == "PUB"]
+    assert [row.get("refused") for row in rows] == ["publish", "publish", None]
+
+
+@pytest.mark.parametrize("first", ["true", "false"])
+def test_the_first_info_says_whether_names_are_checked(tmp_path, first):
+    """A server sends INFO again, when its cluster changes, without what it said at first."""
+    info = b'INFO {"auth_required":%b}\r\n' % first.encode()
+    path = written(
+        tmp_path / "a",
+        ("s2c", 1, info, 1),
+        ("c2s", 1, b'CONNECT {"user":"a.com"}\r\n', 2),
+        ("s2c", 1, b'INFO {"connect_urls":[],"auth_required":%b}\r\n'
+         % (b"false" if first == "true" else b"true"), 3),
+        ("c2s", 1, b"PUB x 0\r\n\r\n", 4),
+    )  # fmt: skip
+    (row,) = [row for row in capture_events(path) if row["op"] == "PUB"]
+    assert (row.get("identity_source") == "user") is (first == "true")
+
+
 def test_a_message_is_delivered_within_a_second_and_once_per_subscriber(tmp_path):
     path = written(
         tmp_path / "a",
