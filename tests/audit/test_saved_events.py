@@ -380,6 +380,22 @@ def test_the_first_info_says_whether_names_are_checked(tmp_path, first):
     assert (row.get("identity_source") == "user") is (first == "true")
 
 
+@pytest.mark.parametrize(
+    ("kind", "line", "name"),
+    [
+        ("client", b"PING\r\n", "client"),
+        ("route", b"RS+ $G a\r\n", "route"),
+        ("route_legacy", b"SUB a RSID:1:1\r\n", "route"),
+        ("leaf", b"LS+ a\r\n", "leaf"),
+    ],
+)
+def test_a_connection_is_named_by_its_kind(tmp_path, kind, line, name):
+    about = b'{"kind":"%b"}' % kind.encode()
+    path = written(tmp_path / "a", ("opened", 1, about, 1), ("c2s", 1, line, 2))
+    (row,) = capture_events(path)
+    assert row["conn"] == f"-/{name}:tap-1"
+
+
 def test_a_message_is_delivered_within_a_second_and_once_per_subscriber(tmp_path):
     path = written(
         tmp_path / "a",
