@@ -38,6 +38,31 @@ def stopped(*, again: bool) -> Trace:
     return trace
 
 
+def test_a_reply_that_came_too_late_is_named(tmp_path):
+    """It was advised that the requester reconnects sooner."""
+    trace = Trace()
+    trace.write(2, "<<- [SUB quote 1]", login="$G/user:quotes")
+    for number in range(3):
+        inbox = f"_INBOX.Xq{number}dLw9sT4vB1nZ7kR2mYc"
+        trace.write(1, f"<<- [SUB {inbox} {number}]", login="$G/user:report")
+        trace.write(1, f"<<- [PUB quote {inbox} 0]", login="$G/user:report")
+        trace.write(2, f"->> [MSG quote 1 {inbox} 0]", login="$G/user:quotes")
+        trace.tick(0.1)
+        trace.write(1, f"<<- [UNSUB {number} ]", login="$G/user:report")
+        trace.tick(2)
+        trace.write(2, f"<<- [PUB {inbox} 2]", login="$G/user:quotes")
+        trace.write(2, '<<- MSG_PAYLOAD: ["42"]', login="$G/user:quotes")
+        trace.tick(2)
+    log = tmp_path / "trace.log"
+    log.write_text(trace.text())
+    with audit([str(log)], questions=Questions()) as run:
+        [finding] = [each for each in all_findings(run) if each.rule == "flows"]
+    assert (finding.message, finding.count) == (
+        "quotes replied when report did not wait any longer", 3,
+    )  # fmt: skip
+    assert finding.instead.startswith("Answer sooner, or let the requester wait longer")
+
+
 @pytest.mark.parametrize("again", [True, False])
 def test_messages_lost_while_their_subscriber_was_gone_are_in_the_verdict(tmp_path, again):
     """The same subject was received before, so the verdict was ``no findings``."""

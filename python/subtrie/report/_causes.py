@@ -158,11 +158,22 @@ def _narrow(findings: Iterable[Finding]) -> str:
 _Link = tuple[str, str, datetime]
 
 
+#: Subjects on which a client waits for a reply to one request.
+_INBOX = "_INBOX."
+
+
 class Gone(NamedTuple):
-    """A subscriber that was gone: who and when, in words; the program, if it was too slow."""
+    """A subscriber that was gone.
+
+    Attributes:
+        told: Who it was, and when, in words.
+        slow: The program, if it was too slow.
+        requester: The program, if it waited for a reply.
+    """
 
     told: str
     slow: Program | None
+    requester: str | None = None
 
 
 @dataclass
@@ -209,7 +220,11 @@ class Subscribers:
             found = _around(rows, first, last)
             if found is not None:
                 told = _told(found, pattern, self._leaf_node(found))
-                return None if told is None else Gone(told, self._slow_one(found))
+                if told is None:
+                    return None
+                waited = found.row["identity"] or found.row["conn"]
+                requester = waited if pattern.startswith(_INBOX) else None
+                return Gone(told, self._slow_one(found), requester)
         return None
 
     def _slow_one(self, found: _Subscriber) -> Program | None:

@@ -270,7 +270,9 @@ RULES = (
         _always("warning"),
         lambda row: f"{row['publisher']} publishes what no subscriber receives",
         "",
-        _always("Compare the subject with the patterns that are subscribed."),
+        _always(
+            "Compare the subject with the patterns that are subscribed, or that streams store."
+        ),
         # What a stream refused is among the errors of JetStream.
         lambda row: row["undelivered"] and not str(row["subscriber"]).startswith("stream "),
     ),

@@ -17,7 +17,15 @@ from ..audit._partial.rates import both_rates, rate_of_row, table_rate
 from ..audit._results.row_lines import key_text
 from ..audit._results.silent_consumers import silent_consumers
 from ..audit._schema import TABLE_KEYS
-from ._causes import Judged, Program, Subscribers, by_identity, overlapped, with_slow_consumers
+from ._causes import (
+    Gone,
+    Judged,
+    Program,
+    Subscribers,
+    by_identity,
+    overlapped,
+    with_slow_consumers,
+)
 from ._finding_rules import AGAIN, RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
 from ._rows import earliest, latest, rate_of, rows_of, time_text
 
@@ -172,10 +180,10 @@ def _of_rule(
         finding = Finding(
             rule=rule.table,
             level=rule.level(row),
-            message=shortened(rule.title(row) if gone is None else _gone(row, gone.told), _TITLE),
+            message=shortened(rule.title(row) if gone is None else _gone(row, gone), _TITLE),
             user=next((str(row[name]) for name in _USERS if row.get(name)), ""),
             why=rule.why,
-            instead=rule.instead(row) if gone is None else _GONE,
+            instead=rule.instead(row) if gone is None else _LATE if gone.requester else _GONE,
             count=group.count,
             rows=group.rows,
             witness=str(row[rule.witness]),
@@ -199,10 +207,18 @@ _GONE = (
 )
 
 
-def _gone(row: Row, told: str) -> str:
+#: Of a reply the requester does not wait for any longer.
+_LATE = "Answer sooner, or let the requester wait longer; the table latency has the times."
+
+
+def _gone(row: Row, gone: Gone) -> str:
     """Return the title of messages whose subscriber was gone."""
     publisher = row.get("publisher")
-    return f"{publisher} published while no client received it: {told}" if publisher else told
+    if publisher is None:
+        return gone.told
+    if gone.requester is not None:
+        return f"{publisher} replied when {gone.requester} did not wait any longer"
+    return f"{publisher} published while no client received it: {gone.told}"
 
 
 def _added(rows: Iterator[Row], keys: tuple[str, ...]) -> Iterator[Row]:
