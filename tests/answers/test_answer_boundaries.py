@@ -85,8 +85,8 @@ EDGE = ("a", "request", "p", 443, "x", None, "verified", "a", True, 0, *[None] *
 
 def test_sums_of_two_parts_add_in_any_order():
     parts = [
-        ("edge", EDGE, (1, 2, 3, 4, frozenset({1}), 5, 9, "b", (7, "b"), "b")),
-        ("edge", EDGE, (10, 20, 30, 40, frozenset({1, 2}), 3, 8, "a", (9, "a"), "c")),
+        ("edge", EDGE, (1, 2, 3, 4, frozenset({1}), 5, 9, (1, 5, 1), "b", (7, "b"), "b")),
+        ("edge", EDGE, (10, 20, 30, 40, frozenset({1, 2}), 3, 8, (1, 6, 9), "a", (9, "a"), "c")),
         ("value", ("x", 1, None, True), ("b", "b")),
         ("value", ("x", 1, None, True), ("a", "c")),
         ("match", ("a", 0, None, None), (1, 2, 3, frozenset({4}), 5)),
@@ -103,7 +103,7 @@ def test_sums_of_two_parts_add_in_any_order():
         ("latency", ("nats", "a", "x", "b", None, None, None), ({5: 2, 7: 1}, 0)),
     ]
     wanted = {
-        "edge": (11, 22, 33, 44, frozenset({1, 2}), 3, 9, "a", (7, "b"), "c"),
+        "edge": (11, 22, 33, 44, frozenset({1, 2}), 3, 9, (1, 5, 1, 9), "a", (7, "b"), "c"),
         "value": ("a", "c"), "match": (2, 3, 4, frozenset({4, 5}), 5), "refusal": (3, 7),
         "flow": (2, 3, 4, 5, 5, 6, None), "consumer": (2, 3, 4, 7, 8, 1, 9), "stored": (3,),
         "latency": ({5: 3, None: 1, 7: 1}, 1),
@@ -432,7 +432,7 @@ def test_rules_that_every_service_has_are_left_out():
 
 
 def messages(**changed) -> dict:
-    made = {"published": 1, "witnesses": {"p.safe.443.a.b._.GET.x"}, "identity": "a",
+    made = {"published": 1, "rate": None, "witnesses": {"p.safe.443.a.b._.GET.x"}, "identity": "a",
             "pattern": "x.7",
             "account": None, "user": None, "client": None, "identity_source": None,
             "allowed": None, "standing": "verified", "plane": "p",
@@ -446,6 +446,10 @@ def test_each_kind_of_violation_has_its_row():
             messages(), messages(published=0, allowed=False), messages(allowed=True),
             messages(allowed=False, first=at(0), last=None),
             messages(allowed=False, witnesses={"b"}),
+            messages(allowed=False, pattern="rated", rate=(1, 4, 1)),
+            messages(allowed=False, pattern="rated", rate=(1, 6, 1)),
+            messages(allowed=False, pattern="rated in part", rate=(1, 4, 1)),
+            messages(allowed=False, pattern="rated in part"),
             messages(standing="spoofed", pattern="y"), messages(plane="q", published=2, last=at(9)),
             messages(plane="q", standing="unknown"), messages(plane=None),
             messages(identity="b", plane="r"), messages(identity="b", plane="q"),
@@ -459,7 +463,10 @@ def test_each_kind_of_violation_has_its_row():
         ],
     )  # fmt: skip
     found = {(r["kind"], r["who"], r["subject"], r["account"]): r for r in rows}
-    assert len(found) == len(rows) == 6
+    assert len(found) == len(rows) == 8
+    assert found["forbidden", "a", "rated", None]["rate"]["counts"] == [1, 0, 1]
+    assert found["forbidden", "a", "rated in part", None]["rate"] is None
+    assert found["forbidden_subscription", "a", "s.*", None]["rate"]["counts"] == [1, 1]
     forbidden = found["forbidden", "a", "x.*", None]
     assert (forbidden["count"], forbidden["witness"], forbidden["rule"]) == (2, "b", "rule of b")
     assert (forbidden["first"], forbidden["last"]) == (at(0), at(2))

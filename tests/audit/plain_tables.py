@@ -201,7 +201,7 @@ class Tables:
                 "count": len(accepted),
                 "received": sum(m.state in ("delivered", "delivered remotely") for m in accepted),
                 "reason": _reason(subject),
-                **_span(m.time for m in accepted),
+                **_counted(m.time for m in accepted),
             }
 
     def other_traffic(self) -> Iterator[Row]:
@@ -242,8 +242,8 @@ class Tables:
         for (who, claimed, subject, proven), some in found.items():
             accepted = sum(m.refused is None for m in some)
             yield {"who": who, "claimed": claimed, "subject": subject, "count": len(some),
-                   "accepted": accepted, **_span(m.time for m in some),
-                   **dict(proven)}  # fmt: skip
+                   "accepted": accepted, **_span(m.time for m in some), **dict(proven),
+                   "rate": _rate(some) if accepted == len(some) else None}  # fmt: skip
 
     def subscriptions(self) -> Iterator[Row]:
         for s in self.all:
@@ -329,7 +329,7 @@ class Tables:
                 for proven, some in programs.items():
                     yield {"identity": who, "plane": plane, "home_plane": home,
                            **dict(proven), "account": account, "count": len(some),
-                           **_span(m.time for m in some)}  # fmt: skip
+                           **_span(m.time for m in some), "rate": _rate(some)}  # fmt: skip
 
     def unparseable(self) -> Iterator[Row]:
         for each in self.logs:
@@ -440,6 +440,12 @@ def _counted(times: Iterable[datetime | None]) -> Row:
     every = list(times)
     known = ((time - _EPOCH) // timedelta(microseconds=1) for time in every if time is not None)
     return {"count": len(every), **_span(every), "rate": rate(known)}
+
+
+def _rate(messages: Iterable[Message]) -> Row | None:
+    """Return the rate of the messages whose time is known."""
+    found: Row | None = _counted(message.time for message in messages)["rate"]
+    return found
 
 
 def _iso(time: datetime | None) -> str | None:

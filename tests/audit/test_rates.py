@@ -92,7 +92,7 @@ def test_other_lists_are_refused() -> None:
 
 @given(TIMES)
 def test_a_table_has_the_rate_of_its_rows(times: list[int]) -> None:
-    column = rate_column(pa.array([bars(times), None], LISTS))
+    column = rate_column(pa.array([bars(times), None], LISTS), pa.array([len(times), 0]))
     (row, nothing) = rows_of_batch(pa.record_batch({"rate": column}))
     assert list(rate_of_row(row) or ()) == bars(times)
     assert row["rate"] == table_rate(bars(times), of=len(times))
@@ -133,6 +133,47 @@ def test_tables_have_the_rates_of_the_plain_audit(tmp_path: Path, split_bytes: i
     assert found["refused"][0]["rate"]["width_s"] == 4
 
 
+def misuse() -> Trace:
+    """Return a log of one identity that uses two planes, other names, and malformed subjects."""
+    trace = Trace()
+    for seconds, plane, sources in (
+        (0, "p1", ("a", "b")), (3, "p2", ("a",)), (50, "p1", ("b", "a")), (1, "p1", ("a",)),
+    ):  # fmt: skip
+        trace.tick(seconds)
+        for source in sources:
+            subject = f"{plane}.safe.443.{source}_com.b_com._.GET.x"
+            trace.write(1, f"<<- [PUB {subject} 0]", login="$G/user:a.com")
+        trace.write(1, f"<<- [PUB {plane}.unsafe 0]", login="$G/user:a.com")
+    trace.write(1, "<<- [PUB p1.safe.443.c_com.b_com._.GET.x 0]", login="$G/user:a.com")
+    refused = 'Publish Violation - Subject "p1.safe.443.c_com.b_com._.GET.x"'
+    trace.write(1, refused, level="ERR", login="$G/user:a.com")
+    trace.write(1, "<<- [PING]", login="$G/user:a.com")
+    return trace
+
+
+@pytest.mark.parametrize("split_bytes", [1 << 30, 300])
+def test_accepted_misuse_has_its_rate(tmp_path: Path, split_bytes: int) -> None:
+    """Refused messages have theirs in ``refused``."""
+    log = tmp_path / "nats.log"
+    log.write_text(misuse().text())
+    _, expected = plain_audit([log.read_bytes()])
+    with audit([str(log)], split_bytes=split_bytes, questions=Questions()) as run:
+        names = ("spoofed", "cross_plane", "malformed", "violations")
+        found = {name: list(run.rows(name)) for name in names}
+    plain = {name: expected[name] for name in names[:3]}
+    assert tables_differ({name: found[name] for name in plain}, plain) == []
+    rates = {
+        (name, row["count"]): row["rate"] and row["rate"]["counts"]
+        for name, rows in found.items() for row in rows
+    }  # fmt: skip
+    whole = [1, *[0] * 25, 1]
+    assert rates == {
+        ("spoofed", 2): whole, ("spoofed", 1): None, ("cross_plane", 1): [1],
+        ("malformed", 3): [1, *[0] * 25, 1, 1], ("malformed", 1): [1],
+        ("violations", 2): whole, ("violations", 1): [1],
+    }  # fmt: skip
+
+
 def test_a_finding_has_the_rate_of_its_rows(tmp_path: Path) -> None:
     log = tmp_path / "nats.log"
     log.write_text(faults().text())
@@ -169,9 +210,9 @@ def test_a_log_without_times_has_no_rates(tmp_path: Path) -> None:
     lines = [line.split(" ") for line in faults().text().splitlines()]
     log.write_text("".join(" ".join([line[0], *line[3:]]) + "\n" for line in lines))
     with audit([str(log)], questions=Questions()) as run:
-        rows = [*run.rows("undelivered"), *run.rows("refused")]
+        rows = [*run.rows("undelivered"), *run.rows("refused"), *run.rows("violations")]
         findings = all_findings(run)
-    assert [row["rate"] for row in rows] == [None] * 3
+    assert {row["rate"] for row in rows} == {None}
     assert {each.rate for each in findings} == {None}
 
 

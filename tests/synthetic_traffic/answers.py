@@ -42,6 +42,7 @@ class Sent:
     times: list[int] = field(default_factory=list)  # accepted: first and last
     last: int = 0
     forwarded: int = 0
+    all_times: list[int] = field(default_factory=list)  # of the accepted ones
     lost: list[int] = field(default_factory=list)  # the times of the undelivered ones
 
 
@@ -77,6 +78,7 @@ class AnswerTruth:
                 row.lost.append(at)
             row.size += size
             row.times[:] = [min([at, *row.times]), max([at, *row.times])]
+            row.all_times.append(at)
 
     def deliver(self, found: Subscription, subject: Subject) -> None:
         """Note a delivery line."""
@@ -159,7 +161,7 @@ class AnswerTruth:
             if not row.accepted:
                 continue
             folded = _folded(row.subject, routes)
-            item = (row.accepted, row.times, text)
+            item = (row.accepted, sorted(row.all_times), text)
             if who in ruled:
                 entries = _entries(ruled[who], "publish")
                 rule = _first(text, entries, "publish")
@@ -183,7 +185,7 @@ class AnswerTruth:
             if _first(each.pattern, _entries(ruled[who], "subscribe"), "subscribe") is None:
                 shown = each.pattern if each.queue is None else f"{each.pattern} {each.queue}"
                 key = ("forbidden_subscription", who, _fold_pattern(each.pattern))
-                found[key].append((1, [each.start.time] * 2, shown, None))
+                found[key].append((1, [each.start.time], shown, None))
         for (kind, who, subject), items in found.items():
             witness = min(items, key=lambda item: item[2])
             yield {
@@ -191,6 +193,7 @@ class AnswerTruth:
                 "count": sum(item[0] for item in items),
                 "first": iso(min(item[1][0] for item in items)),
                 "last": iso(max(item[1][-1] for item in items)),
+                "rate": rate(time for item in items for time in item[1]),
                 "witness": witness[2],
             }  # fmt: skip
 

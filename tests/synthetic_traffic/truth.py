@@ -54,7 +54,7 @@ class Counts:
     forwarded: int = 0
     size: int = 0
     span: list[int] = field(default_factory=list)  # first and last publish
-    accepted_span: list[int] = field(default_factory=list)
+    accepted: list[int] = field(default_factory=list)  # the times of the accepted ones
     lost: list[int] = field(default_factory=list)  # the times of the undelivered ones
     offsets: list[int] = field(default_factory=list)  # of the accepted ones
     publishers: set[int] = field(default_factory=set)
@@ -78,9 +78,12 @@ class Truth:
         self._refused: dict[tuple[str, str, str, Proof], list[int]] = defaultdict(list)
         self._slow: dict[tuple[str, Proof], list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
-        self._spoofed: dict[tuple[str, str, str, Proof], list[int]] = {}
+        #: How many were accepted, and the times of all.
+        self._spoofed: dict[tuple[str, str, str, Proof], tuple[list[bool], list[int]]] = (
+            defaultdict(lambda: ([], []))
+        )
         self._planes: dict[str, dict[str, dict[Proof, list[int]]]] = defaultdict(
-            lambda: defaultdict(dict)
+            lambda: defaultdict(lambda: defaultdict(list))
         )
         self._lines: Counter[tuple[str, str | None]] = Counter()  # delivered, by pattern and queue
 
@@ -147,16 +150,14 @@ class Truth:
         counts.publishers.add(conn.cid)
         if subject.source is not None and conn.host is not None and subject.source != conn.host:
             key = conn.host, subject.source, subject.text, conn.proof
-            row = self._spoofed.setdefault(key, [0, 0, written.time, written.time])
-            row[0] += 1
-            row[1] += not refused
-            row[2:] = min(row[2], written.time), max(row[3], written.time)
+            self._spoofed[key][0].append(not refused)
+            self._spoofed[key][1].append(written.time)
         if refused:
             counts.refused += 1
             return
         counts.published += 1
         counts.offsets.append(written.offset)
-        _extend(counts.accepted_span, written.time)
+        counts.accepted.append(written.time)
         counts.size += size
         counts.delivered_publishes += delivered
         if not delivered:
@@ -165,10 +166,7 @@ class Truth:
             if not forwarded:
                 counts.lost.append(written.time)
         if subject.plane is not None and conn.host is not None:
-            programs = self._planes[conn.host][subject.plane]
-            row = programs.setdefault(conn.proof, [0, written.time, written.time])
-            row[0] += 1
-            row[1:] = min(row[1], written.time), max(row[2], written.time)
+            self._planes[conn.host][subject.plane][conn.proof].append(written.time)
 
     def deliver(self, found: Subscription, subject: Subject, *, unmatched: bool = False) -> None:
         """Note a delivery line."""
@@ -243,10 +241,11 @@ class Truth:
                 for (who, proven), times in self._slow.items()
             ),
             "spoofed": (
-                {"who": w, "claimed": c, "subject": s, "count": n[0], "accepted": n[1]}
-                | _span([n[2:]])
+                {"who": w, "claimed": c, "subject": s, "accepted": sum(accepted)}
+                | _counted(times)
+                | ({} if all(accepted) else {"rate": None})
                 | dict(proven)
-                for (w, c, s, proven), n in self._spoofed.items()
+                for (w, c, s, proven), (accepted, times) in self._spoofed.items()
             ),
             "subscriptions": self._subscriptions(),
             "coverage": self._coverage(patterns),
@@ -314,10 +313,9 @@ class Truth:
             if each.published and each.subject.category == "malformed":
                 yield {
                     "subject": each.subject.text,
-                    "count": each.published,
                     "received": each.delivered_publishes,
                     "reason": each.subject.reason,
-                    **_span([each.accepted_span]),
+                    **_counted(each.accepted),
                 }
 
     def _other(self) -> Iterator[dict[str, Any]]:
@@ -389,16 +387,15 @@ class Truth:
 
     def _cross_plane(self) -> Iterator[dict[str, Any]]:
         for identity, planes in self._planes.items():
-            counts = {plane: sum(row[0] for row in some.values()) for plane, some in planes.items()}
+            counts = {plane: sum(map(len, some.values())) for plane, some in planes.items()}
             home = min(planes, key=lambda plane: (-counts[plane], plane))
             for plane in planes.keys() - {home}:
-                for proof, (count, first, last) in planes[plane].items():
+                for proof, times in planes[plane].items():
                     yield {
                         "identity": identity,
                         "plane": plane,
                         "home_plane": home,
-                        "count": count,
-                        **_span([[first, last]]),
+                        **_counted(times),
                         **dict(proof),
                     }
 

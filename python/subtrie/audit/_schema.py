@@ -105,7 +105,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "malformed": (
         *(("subject", "string"), ("count", "bigint"), ("received", "bigint")),
         ("reason", "string"),
-        *_SPAN,
+        *_RATED,
         ("account", "string"),
     ),
     "other_traffic": (
@@ -121,7 +121,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
     "claimed_users": (
@@ -178,7 +178,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "cross_plane": (
         *(("identity", "string"), ("plane", "string"), ("home_plane", "string")),
         ("count", "bigint"),
-        *_SPAN,
+        *_RATED,
         *_PROOF,
     ),
     "permission_usage": (
@@ -191,7 +191,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "violations": (
         *(("kind", "string"), ("who", "string"), ("subject", "string"), ("rule", "string")),
         ("count", "bigint"),
-        *_SPAN,
+        *_RATED,
         ("witness", "string"),
         *_PROOF,
     ),

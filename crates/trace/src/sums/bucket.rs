@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::entries::{Delivered, DeliveryKey, Entries, Message, extend};
 use super::rates::Rate;
-use super::{COUNTS, DAY, SPANS};
+use super::{COUNTS, DAY, RATES, SPANS};
 use subtrie_columns::{NULL, Texts};
 
 /// Messages and deliveries of some subjects.
@@ -42,8 +42,8 @@ pub struct Messages {
     changes: Vec<(i64, i64)>,
     /// The same of the other changes between messages of a row, ascending.
     further_changes: HashMap<u32, Vec<(i64, i64)>, RandomState>,
-    /// The times at which no client received a message, of the few rows that have such.
-    lost: HashMap<u32, Rate, RandomState>,
+    /// The rates of the rows that have one.
+    rates: [HashMap<u32, Rate, RandomState>; RATES.len()],
 }
 
 /// No change of subscriptions.
@@ -148,8 +148,12 @@ impl Bucket {
                 self.messages.extend_span(which, row, time);
             }
         }
-        if lost && let Some(time) = message.time {
-            self.messages.add_lost(row, &Rate::at(time));
+        if let Some(time) = message.time {
+            for (which, counted) in [accepted, lost].into_iter().enumerate() {
+                if counted {
+                    self.messages.add_time(which, row, time);
+                }
+            }
         }
         if days && let Some(time) = message.time {
             self.messages.add_day(row, on_day(time, accepted, taken));
@@ -268,25 +272,36 @@ impl Messages {
         !self.days.is_empty()
     }
 
-    /// Add times at which no client received a message of a row.
-    pub fn add_lost(&mut self, row: usize, rate: &Rate) {
+    /// Add a time to a rate of a row.
+    fn add_time(&mut self, which: usize, row: usize, time: i64) {
         let Ok(row) = u32::try_from(row) else {
             return; // batches without room for their rows are refused
         };
-        match self.lost.get_mut(&row) {
-            Some(known) => known.add(rate),
-            None => _ = self.lost.insert(row, rate.clone()),
+        match self.rates[which].get_mut(&row) {
+            Some(known) => known.add_time(time),
+            None => _ = self.rates[which].insert(row, Rate::at(time)),
         }
     }
 
-    /// Return the times at which no client received a message of a row.
-    pub fn lost(&self, row: usize) -> Option<&Rate> {
-        self.lost.get(&u32::try_from(row).ok()?)
+    /// Add to a rate of a row.
+    pub fn add_rate(&mut self, which: usize, row: usize, rate: &Rate) {
+        let Ok(row) = u32::try_from(row) else {
+            return; // batches without room for their rows are refused
+        };
+        match self.rates[which].get_mut(&row) {
+            Some(known) => known.add(rate),
+            None => _ = self.rates[which].insert(row, rate.clone()),
+        }
     }
 
-    /// Whether a row has a time at which no client received a message.
-    pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+    /// Return a rate of a row.
+    pub fn rate(&self, which: usize, row: usize) -> Option<&Rate> {
+        self.rates[which].get(&u32::try_from(row).ok()?)
+    }
+
+    /// Whether a row has a rate.
+    pub fn has_rate(&self, which: usize) -> bool {
+        !self.rates[which].is_empty()
     }
 
     /// Make a span of a row include a time.

@@ -15,7 +15,7 @@ use super::addresses::Addresses;
 use super::bucket::{Bucket, Messages, NO_SPAN};
 use super::output::Numbered;
 use super::placed::bucket_of;
-use super::{COUNTS, SPANS, TrafficSums};
+use super::{COUNTS, RATES, SPANS, TrafficSums};
 use subtrie::microbus::{Address, decode};
 use subtrie_columns::{NULL, Text};
 
@@ -131,8 +131,10 @@ impl Messages {
                 self.extend_span(which, to, Some(span.1));
             }
         }
-        if let Some(rate) = others.lost(row) {
-            self.add_lost(to, rate);
+        for which in 0..RATES.len() {
+            if let Some(rate) = others.rate(which, row) {
+                self.add_rate(which, to, rate);
+            }
         }
     }
 }

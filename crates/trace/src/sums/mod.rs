@@ -88,8 +88,8 @@ pub const DAYS: &str = "days";
 /// The column with two numbers for each line at which subscriptions last changed before a message:
 /// its position, and the number of these messages.
 pub const CHANGES: &str = "changes";
-/// The column with the rate of the undelivered messages, as `Rate` writes it.
-pub const LOST: &str = "rate_undelivered";
+/// The columns with the rates of the accepted and of the undelivered messages, as `Rate` writes them.
+pub const RATES: [&str; 2] = ["rate_accepted", "rate_undelivered"];
 /// Sums of messages and of deliveries, until they are taken.
 pub struct TrafficSums {
     /// The length of a period in microseconds; without it all times are one period.

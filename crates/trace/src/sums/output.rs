@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Field};
 
 use super::addresses::Addresses;
 use super::bucket::{Bucket, Messages, NO_SPAN};
-use super::{CHANGES, COUNTS, DAYS, LOST, NULL, SPANS, TrafficSums};
+use super::{CHANGES, COUNTS, DAYS, NULL, RATES, SPANS, TrafficSums};
 use subtrie_columns::Text;
 
 /// The sums that were taken.
@@ -176,12 +176,15 @@ impl TrafficSums {
             }
         };
         columns.push(list_column(CHANGES, buckets, Messages::has_changes, change));
-        let rate = |messages: &Messages, row, to: &mut Int64Builder| {
-            if let Some(rate) = messages.lost(row) {
-                rate.write(to);
-            }
-        };
-        columns.push(list_column(LOST, buckets, Messages::has_lost, rate));
+        for (which, name) in RATES.into_iter().enumerate() {
+            let rate = |messages: &Messages, row, to: &mut Int64Builder| {
+                if let Some(rate) = messages.rate(which, row) {
+                    rate.write(to);
+                }
+            };
+            let has_some = |messages: &Messages| messages.has_rate(which);
+            columns.push(list_column(name, buckets, has_some, rate));
+        }
         table(columns, rows)
     }
 

@@ -71,6 +71,18 @@ impl Rate {
         to.append_slice(&self.bars);
     }
 
+    /// Add a time in microseconds.
+    pub fn add_time(&mut self, time: i64) {
+        let at = (time.div_euclid(SECOND) >> self.power) - self.first;
+        match usize::try_from(at)
+            .ok()
+            .and_then(|at| self.bars.get_mut(at))
+        {
+            Some(bar) => *bar = bar.saturating_add(1),
+            None => self.add(&Self::at(time)),
+        }
+    }
+
     /// Add another rate.
     pub fn add(&mut self, other: &Self) {
         let mut power = self.power.max(other.power);
@@ -157,7 +169,7 @@ mod tests {
     fn of(times: &[i64]) -> Option<Rate> {
         let mut times = times.iter();
         let mut found = Rate::at(*times.next()?);
-        times.for_each(|&time| found.add(&Rate::at(time)));
+        times.for_each(|&time| found.add_time(time));
         Some(found)
     }
 

@@ -7,7 +7,7 @@ use super::entries::{Delivered, DeliveryKey, Sender};
 use super::input::{numbers, texts};
 use super::placed::{by_bucket, placed};
 use super::rates::Rate;
-use super::{CHANGES, COUNTS, DAYS, LOST, SPANS, TrafficSums};
+use super::{CHANGES, COUNTS, DAYS, RATES, SPANS, TrafficSums};
 use subtrie_columns::Last;
 
 impl TrafficSums {
@@ -27,7 +27,7 @@ impl TrafficSums {
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let days = input.lists(DAYS)?;
         let changes = input.lists(CHANGES)?;
-        let rates = input.lists(LOST)?;
+        let rates = [input.lists(RATES[0])?, input.lists(RATES[1])?];
         let mut last: [Last; 7] = Default::default();
         let placed = placed(&subject, input.len(), self.buckets.len());
         for row in by_bucket(&placed, self.buckets.len()) {
@@ -60,8 +60,10 @@ impl TrafficSums {
             for &[changed, count] in changes.get(row).as_chunks().0 {
                 bucket.messages.add_change(at, (changed, count));
             }
-            if let Some(rate) = Rate::of(rates.get(row))? {
-                bucket.messages.add_lost(at, &rate);
+            for (which, column) in rates.iter().enumerate() {
+                if let Some(rate) = Rate::of(column.get(row))? {
+                    bucket.messages.add_rate(which, at, &rate);
+                }
             }
         }
         Ok(())

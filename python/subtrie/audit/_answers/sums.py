@@ -2,7 +2,7 @@
 
 | kind | key | sums |
 |---|---|---|
-| ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, least accepted subject, earliest (time, subject), greatest accepted subject |
+| ``edge`` | ``EDGE`` | ``published, refused, taken, undelivered``, days with a received message, first and last accepted, their rate, least accepted subject, earliest (time, subject), greatest accepted subject |
 | ``value`` | pattern with its route, position of a wildcard in the path, account, whether the sender is proven | least and greatest value |
 | ``match`` | service whose rules apply, number of a rule (None: no rule matches), window, ``PROGRAM`` | accepted, refused, decided, days, last |
 | ``refusal`` | identity, pattern, queue, day and window of a refused subscription, ``PROGRAM`` | refused, last |
@@ -90,6 +90,7 @@ KINDS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
         _union,
         least_known,
         greatest_known,
+        both_rates,
         least_known,
         least_known,
         greatest_known,

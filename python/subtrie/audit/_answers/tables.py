@@ -68,13 +68,13 @@ class Answers:
             self.sums["edge"].items(),
             key=lambda edge: [(value is not None, value) for value in edge[0]],
         )
-        for key, (*counts, days, first, last, least, earliest, most) in edges:
+        for key, (*counts, days, first, last, rate, least, earliest, most) in edges:
             some = dict.fromkeys((least, earliest[1], most))
             found.append({
                 **dict(zip(EDGE, key, strict=True)),
                 **dict(zip(("published", "refused", "taken", "undelivered"), counts, strict=True)),
                 "days": sorted(days), "first": time_of(first), "last": time_of(last),
-                "witnesses": [each for each in some if each is not None],
+                "rate": rate, "witnesses": [each for each in some if each is not None],
             })  # fmt: skip
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .._partial.rates import both_rates, rate_at, table_rate
 from .._schema import TABLE_KEYS
 from .folding import fold
 from .sums import PROGRAM, greatest_known, least_known
@@ -54,10 +55,12 @@ def violation_rows(
     for each in subscribed:
         pattern, queue = each["pattern"], each["queue"]
         witness = pattern if queue is None else f"{pattern} {queue}"
-        row = {"published": 1, "first": each["start"], "last": each["start"]}
+        row = {"published": 1, "first": each["start"], "last": each["start"],
+               "rate": rate_at(each["start"])}  # fmt: skip
         about = each["identity"], fold(pattern), *_program(each)
         _add(found, ("forbidden_subscription", *about), row, witness, None)
-    return [{**dict(zip(TABLE_KEYS["violations"], key, strict=True)), **row}
+    return [{**dict(zip(TABLE_KEYS["violations"], key, strict=True)), **row,
+             "rate": table_rate(row["rate"], of=row["count"])}
             for key, row in found.items()]  # fmt: skip
 
 
@@ -75,10 +78,12 @@ def _add(
     """Add the messages of a row to those of a key."""
     into = found.setdefault(
         key,
-        {"rule": rule, "count": 0, "first": row["first"], "last": row["last"], "witness": witness},
-    )
+        {"rule": rule, "count": 0, "first": row["first"], "last": row["last"], "rate": None,
+         "witness": witness},
+    )  # fmt: skip
     into["count"] += row["published"]
     into["first"] = least_known(into["first"], row["first"])
     into["last"] = greatest_known(into["last"], row["last"])
+    into["rate"] = both_rates(into["rate"], row["rate"])
     if witness < into["witness"]:
         into["witness"], into["rule"] = witness, rule

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._schema import arrow_schema, arrow_type
-from .rates import LOST, RATE, added_rates
+from .rates import ACCEPTED, LOST, RATE, RATES, added_rates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 14
+VERSION = 15
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
@@ -67,7 +67,7 @@ class Kind(NamedTuple):
 #: one bucket.
 KINDS: dict[str, Kind] = {
     # messages of clients, and lines to clients: native sums
-    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES, LOST)),
+    "publish": Kind((*_PUBLISH, *SUMS, *_TIMES, DAYS, CHANGES, ACCEPTED, LOST)),
     "delivery": Kind((*_DELIVERY, *_SPAN)),
     # one message that no client received
     "undelivered": Kind(("server", "account", "subject", "position")),
@@ -151,7 +151,7 @@ def kind_schema(kind: str) -> pa.Schema:
         return "bigint" if name in _NUMBERS else "string"
 
     schema = arrow_schema([(name, type_of(name)) for name in KINDS[kind].columns])
-    for name in (DAYS, CHANGES, LOST, RATE):
+    for name in (DAYS, CHANGES, *RATES):
         if (place := schema.get_field_index(name)) >= 0:
             schema = schema.set(place, pa.field(name, pa.list_(pa.int64())))
     return schema
@@ -218,7 +218,7 @@ def aggregated(rows: pa.Table, by: Sequence[str], how: Sequence[Any]) -> pa.Tabl
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rates = [name for name, _ in how if name in (LOST, RATE)]
+    rates = [name for name, _ in how if name in RATES]
     if not rates:
         return rows.group_by(by).aggregate(how)
     others: list[Any] = [each for each in how if each[0] not in rates]

@@ -18,8 +18,8 @@ from .._readers.log_reader import native
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The column of a rate, and that of the undelivered messages of the kind ``publish``.
-RATE, LOST = "rate", "rate_undelivered"
+#: The column of a rate, and those of the accepted and the undelivered messages of ``publish``.
+RATE, ACCEPTED, LOST = RATES = ("rate", "rate_accepted", "rate_undelivered")
 #: The most bars of a rate.
 MOST_BARS = 32
 _SECOND = 1_000_000
@@ -38,6 +38,11 @@ def rates_of(times: pa.Array) -> pa.Array:
     offsets = pa.array(np.arange(len(seconds) + 1, dtype=np.int32) * 3)
     mask = micros.is_null()
     return pa.ListArray.from_arrays(offsets, pa.array(rates.ravel()), mask=mask)
+
+
+def rate_at(time: datetime | None) -> tuple[int, ...] | None:
+    """Return the rate of one time; None without."""
+    return None if time is None else (1, (time - _EPOCH) // timedelta(seconds=1), 1)
 
 
 def added_rates(rates: pa.Array, groups: Any, count: int) -> pa.Array:
@@ -88,12 +93,26 @@ def rate_of_row(row: Mapping[str, Any]) -> tuple[int, ...] | None:
     return rate["width_s"], (rate["start"] - _EPOCH) // timedelta(seconds=1), *rate["counts"]
 
 
-def rate_column(rates: pa.Array) -> pa.Array:
-    """Return rates as the column of a table."""
+def _sums(bars: pa.Array) -> pa.Array:
+    """Return the sum of each list."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = np.zeros(len(bars), np.int64)
+    np.add.at(found, pc.list_parent_indices(bars).to_numpy(), bars.flatten().to_numpy())
+    return pa.array(found)
+
+
+def rate_column(rates: pa.Array, counts: pa.Array) -> pa.Array:
+    """Return rates as the column of a table; null for those that have not all of a count."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     known = pc.greater(pc.list_value_length(rates).fill_null(0), 0)
+    rates = pc.if_else(known, rates, pa.scalar(None, rates.type))
+    total = _sums(pc.list_slice(rates, 2, 2 + MOST_BARS))
+    known = pc.and_(known, pc.equal(total, counts).fill_null(False))
     rates = pc.if_else(known, rates, pa.scalar(None, rates.type))
     start = pc.multiply(pc.list_element(rates, 1), _SECOND).cast(pa.timestamp("us", "UTC"))
     counts = pc.list_slice(rates, 2, 2 + MOST_BARS)

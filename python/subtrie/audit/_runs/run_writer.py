@@ -202,7 +202,9 @@ def _columns(name: str, rows: pa.Table) -> pa.Table:
     columns = []
     for column, kind in TABLE_COLUMNS[name]:
         if column == RATE:
-            columns.append(rate_column(rows[column].combine_chunks()))
+            columns.append(
+                rate_column(*(rows[each].combine_chunks() for each in (column, "count")))
+            )
         elif column in rows.column_names:
             columns.append(rows[column].cast(arrow_type(kind)))
         else:

@@ -15,7 +15,7 @@ from .._answers.rule_table import NO_RULE, NO_RULES
 from .._answers.sums import PROGRAM, Sums, greatest_known, least_known
 from .._identity import PROVEN
 from .._partial.kinds import DAY, DAYS
-from .._partial.rates import LOST, both_rates
+from .._partial.rates import ACCEPTED, LOST, both_rates
 from .bucket import Bucket
 from .classified import Classified, columns_of
 from .exports import Exports
@@ -68,7 +68,7 @@ def _publish_sums(sums: Sums, bucket: Bucket, of: Classified) -> None:
     """Add edges, values at wildcards and matches of rules."""
     rules = bucket.asked.rules
     names = ("window", "published", "refused", "taken", "undelivered", "first", "last",
-             "first_accepted", "last_accepted", DAYS)  # fmt: skip
+             "first_accepted", "last_accepted", ACCEPTED, DAYS)  # fmt: skip
     sent = zip(*columns_of(bucket.publishes, *names), strict=True)
     known = zip(
         *(column.to_pylist() for column in (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core.address import is_host
 from .._partial.kinds import add_up
 from .._partial.partial import Numbered, Partial
-from .._partial.rates import LOST
+from .._partial.rates import ACCEPTED, LOST
 from .accounts import told
 from .context import Asked, Context, Open
 from .messages_between_servers import Crossing, followed
@@ -198,7 +198,7 @@ def sums_by_subject(publishes: pa.Table) -> pa.Table:
     """Return the sums of messages by the number of their subject, ``at``."""
     import numpy as np
 
-    names = ["published", "taken", "undelivered", "bytes", LOST]
+    names = ["published", "taken", "undelivered", "bytes", ACCEPTED, LOST]
     names += [f"{end}_{what}" for end in ("first", "last") for what in ("accepted", "undelivered")]
     summed = publishes.select(["at", *names])
     # A subject can have several rows.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import classify
 from .._partial.kinds import add_up
+from .._partial.rates import ACCEPTED, RATE
 from .._schema import TABLE_COLUMNS, Rows, arrow_schema
 from .bucket import Subjects
 from .pattern_index import PatternIndex
@@ -94,7 +95,10 @@ def _nearest(
 
 #: The name under which the messages of these subjects stand among the rows.
 OUTSIDE = "~outside"
-_COLUMNS = ("subject", "reason", "published", "taken", "first_accepted", "last_accepted", "account")
+_COLUMNS = (
+    *("subject", "reason", "published", "taken", "first_accepted", "last_accepted", ACCEPTED),
+    "account",
+)
 
 
 def outside_rows(summed: pa.Table, subjects: Subjects) -> Rows:
@@ -130,7 +134,7 @@ def outside_tables(table: pa.Table, planes: Sequence[str]) -> dict[str, pa.Table
     begins = pc.is_in(firsts, value_set=pa.array(list(planes), pa.string()))
     malformed = table.filter(begins)
     malformed = malformed.select(_COLUMNS).rename_columns(
-        ["subject", "reason", "count", "received", "first", "last", "account"]
+        ["subject", "reason", "count", "received", "first", "last", RATE, "account"]
     )
     other = table.filter(pc.invert(begins)).select(["subject", "published", "account"])
     other = other.rename_columns(["subject", "count", "account"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._identity import may_be_equal
 from .._partial.kinds import SUMS, kind_schema
-from .._partial.rates import LOST
+from .._partial.rates import LOST, rate_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +115,7 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
         lost = not any(copies)
         sums = dict.fromkeys(SUMS, 0) | {"forwarded": -1, "taken": int(not lost)}
         times = {"first_undelivered": row["time"], "last_undelivered": row["time"],
-                 LOST: _rate_of(row["time"])}  # fmt: skip
+                 LOST: rate_at(row["time"])}  # fmt: skip
         # The message was accepted, and its day is known without a receiver.
         taken = {} if lost or row["time"] is None else {"days": [_taken_on(row["time"])]}
         more = times if lost else taken
@@ -139,8 +139,3 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 def _taken_on(time: datetime) -> int:
     """Return what says that a client received a message of this time, as in the column ``days``."""
     return (time - _EPOCH) // timedelta(microseconds=1) * 4 + 3
-
-
-def _rate_of(time: datetime | None) -> list[int] | None:
-    """Return the rate of one time."""
-    return None if time is None else [1, (time - _EPOCH) // timedelta(seconds=1), 1]

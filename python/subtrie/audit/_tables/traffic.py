@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .._partial.kinds import add_up, filled, stream_bytes
-from .._partial.rates import LOST, RATE
+from .._partial.rates import ACCEPTED, LOST, RATE
 from .._schema import TABLE_KEYS, Rows, arrow_schema, rows
 from .answer_sums import answer_sums
 from .bucket import Bucket, Subjects, are_hosts
@@ -318,6 +318,7 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
             "count": pc.add(accused["published"], accused["refused"]),
             "first": accused["first"],
             "last": accused["last"],
+            RATE: accused[ACCEPTED],
             **{name: accused[name] for name in _PROOF},
         }
     )
@@ -337,6 +338,7 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
             "count": planes["published"],
             "first": planes["first_accepted"],
             "last": planes["last_accepted"],
+            RATE: planes[ACCEPTED],
         }
     )
     summed = add_up(table, ("identity", *_PROOF, "code"))
