@@ -21,6 +21,11 @@ from subtrie._cli.app import app
 PAGE = (Path(__file__).parents[2] / "docs" / "permission-review.md").read_text()
 TABLE = PAGE[PAGE.index("## Fifteen questions") : PAGE.index("`STORE` is a folder")]
 COMMANDS = re.findall(r"\| `subtrie (acl .+?)` \|", TABLE)
+#: What the page says of the output of each command: the texts that are in it.
+ANSWERS = {
+    command: [each for each in re.findall(r"`(.+?)`", answer) if "…" not in each]
+    for command, answer in re.findall(r"\| `subtrie (acl .+?)` \| (.*) \|", TABLE)
+}
 CONF = re.search(r"```text file=nats\.conf\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
@@ -80,6 +85,7 @@ def test_what_a_change_grants_is_told_from_a_repository(site):
     git("commit", "-qm", "the deployment")
     git("update-ref", "refs/remotes/origin/main", "HEAD")
     assert run(command).output == "✓ no difference\n"
+    assert ANSWERS[command] == ["✓ no difference"]
     changed = CONF.replace('publish: "ask.>"', 'publish: [ "ask.>", "orders.>" ]')
     assert changed != CONF
     Path("nats.conf").write_text(changed)
@@ -100,6 +106,8 @@ def test_what_is_held_and_what_was_refused_is_told_from_traffic(site):
     Path("trace.log").write_text(LOG)
     done = run(command)
     assert done.exit_code == 1
+    [tried] = re.findall(r"the same: `tried` \| `(.+)` \|", TABLE)
+    assert all(each in done.output for each in [*ANSWERS[command], tried]), done.output
     assert "warning unused-rule: ORDERS/api: publish $JS.API.> was not used" in done.output
     assert "warning tried: ORDERS/worker: publish orders.audit.7 was refused" in done.output
     config = "debug: true\ntrace: true\n" + _local(CONF, site / "traced")
@@ -124,6 +132,10 @@ def test_each_command_answers(command, site):
     assert "Usage" not in done.output
     assert "Error" not in done.output
     assert done.output
+    told = ANSWERS[command]
+    assert all(each in done.output for each in told), done.output
+    if command.startswith("acl who") and told:
+        assert ("✓" in done.output) is any("✓" in each for each in told)
 
 
 def test_the_answers_about_one_store(site):
