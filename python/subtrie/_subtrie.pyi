@@ -242,7 +242,9 @@ class SubjectTrie(Generic[_T]):
             SubjectError: The subject is not valid.
         """
 
-    def __call__(self, subject: str) -> tuple[_T, ...]: ...
+    def __call__(self, subject: str) -> tuple[_T, ...]:
+        """Return the same as ``match``."""
+
     def subscriptions(self, subject: str) -> tuple[Subscription, ...]:
         """Return all matching subscriptions, in insertion order.
 

@@ -153,6 +153,10 @@ def test_a_table_fits_80_columns_and_subjects_are_broken_after_dots(capsys) -> N
     # A row never has more than the screen: the last heading was cut by the edge.
     wide = [["publisher", "pattern", "bytes"], ["a-service-with", "orders.eu.created", "12345678"]]
     assert fitted_widths(wide, 18) == [5, 5, 8]
+    for column in ("pattern", "nearest", "subject"):
+        row = {column: "orders.*.created.misspelt.long", "count": 1}
+        _rich_table(Console(width=40, force_terminal=True), "x", tuple(row), [row], frozenset())
+        assert "…" not in capsys.readouterr().out
     assert broken("prod.safe.longest..x", 8) == "prod.\nsafe.\nlongest.\n.x"
     assert broken("abcdefghij.k", 4) == "abcd\nefgh\nij.k"
     assert broken("", 4) == ""

@@ -104,7 +104,7 @@ _NARROWEST = 8
 #: Nor is its heading, where it is longer than what stands below it.
 _NARROWEST_HEADING = 5
 #: The columns whose every token matters, and the width from which they have several lines.
-_SUBJECTS, _NARROWEST_SUBJECT = frozenset({"subject", "nearest"}), 20
+_SUBJECTS, _NARROWEST_SUBJECT = frozenset({"subject", "nearest", "pattern"}), 20
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count", "traffic", "accepted")
 
