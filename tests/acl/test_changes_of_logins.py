@@ -13,6 +13,7 @@ from operator_mode import OperatorMode
 from operators import Operator, key, token
 
 from subtrie._cli.app import app
+from subtrie.acl._uncompared import uncompared
 
 DAY = 86_400
 #: 2030-01-01 00:00:00 UTC.
@@ -303,3 +304,126 @@ def test_removing_the_encryption_of_clients_was_not_seen(tmp_path):
     assert differs(tmp_path, *texts[::-1], 0) == ["- a connection without TLS is taken"]
     texts[1] = texts[0].replace("y }", "z }")
     assert differs(tmp_path, *texts, 0) == ["✓ "]
+
+
+#: Two accounts: the users of the second, and its imports.
+CROSSING = """accounts {{
+ PAY {{ users: [ {{ user: till, password: x }} ],
+        exports: [ {{ stream: "pay.*" }}, {{ service: "ask.*" }}, {{ service: "pay.*" }} ]
+        mappings: {{ "old.*": "new.$1"
+                     "was.*": "is.$1" }} }}
+ WEB {{ users: [ {} ]
+        imports: [ {} ] }}
+}}
+"""
+STREAM = '{ stream: { account: PAY, subject: "pay.*" } }'
+SERVICE = '{ service: { account: PAY, subject: "ask.*" }, to: "q.*" }'
+
+
+def crossing(tmp_path, old, new, status, heard=">"):
+    page = f'{{ user: page, password: x, permissions: {{ subscribe: "{heard}" }} }}'
+    return differs(tmp_path, *(CROSSING.format(page, each) for each in (old, new)), status)
+
+
+@pytest.mark.parametrize(
+    ("heard", "subject"),
+    [("pay.*", "pay.x"), ("pay.1", "pay.1"), ("pay.0", "pay.0"), ("pay.a", None)],
+)
+def test_three_subjects_of_a_pattern_are_tried_as_an_example(heard, subject, tmp_path):
+    lines = crossing(tmp_path, "", STREAM, 2 if subject is None else 1, heard)
+    if subject is None:
+        assert lines == ["? not compared: accounts / WEB / imports / stream pay.* of PAY added"]
+    else:
+        assert lines == [f"+ PAY:{subject} reaches WEB/page, published by PAY/till"]
+
+
+def test_a_part_has_at_most_five_examples(tmp_path):
+    for count, shown in ((5, 5), (6, 5)):
+        users = ", ".join(f"{{ user: u{n}, password: x }}" for n in range(count))
+        texts = [CROSSING.format(users, each) for each in ("", STREAM)]
+        assert len(differs(tmp_path, *texts, 1)) == shown
+
+
+def test_an_example_of_a_service_is_what_its_caller_publishes(tmp_path):
+    assert crossing(tmp_path, "", SERVICE, 1) == [
+        "+ WEB:q.x reaches PAY/till as ask.x, published by WEB/page"
+    ]
+
+
+def test_a_new_access_stands_before_one_that_is_gone(tmp_path):
+    for sides in ((STREAM, SERVICE), (SERVICE, STREAM)):
+        assert [each[0] for each in crossing(tmp_path, *sides, 1)] == ["+", "-"]
+
+
+def test_each_example_has_the_place_of_its_own_part(tmp_path):
+    """Of a stream and a service of one subject, and of two mappings."""
+    both = STREAM + "\n" + '{ service: { account: PAY, subject: "pay.*" }, to: "p.*" }'
+    user = "{ user: page, password: x }"
+    texts = [CROSSING.format(user, each) for each in ("", both)]
+    texts += [texts[0].replace("new.$1", "newer.$1").replace("is.$1", "isnt.$1")]
+    for new, lines in ((texts[1], {"PAY:pay.x": 7, "WEB:p.x": 8}),
+                       (texts[2], {"PAY:old.x": 4, "PAY:was.x": 5})):  # fmt: skip
+        (tmp_path / "old.conf").write_text(texts[0])
+        (tmp_path / "new.conf").write_text(new)
+        told = json.loads(run(tmp_path / "old.conf", tmp_path / "new.conf", "--json", status=1))
+        found = {e["message"].partition(" ")[0]: e["place"]["line"] for e in told["consequences"]}
+        assert found == lines
+
+
+TWO = """accounts { A { users: [ { user: a, password: x } ] }
+           B { users: [ { user: b, password: x } ] } }
+"""
+
+
+def test_a_user_without_credentials_in_another_account_may_do_all_anew(tmp_path):
+    def lines(name, sign):
+        return [f"{sign} a connection without credentials may {verb} x in {name.upper()}, as "
+                f"{name.upper()}/{name}" for verb in ("publish", "subscribe")]  # fmt: skip
+
+    texts = [f"no_auth_user: {each}\n{TWO}" for each in "ab"]
+    assert differs(tmp_path, *texts, 1) == [*lines("b", "+"), *lines("a", "-")]
+    listener = "websocket {{ listen: '127.0.0.1:-1', no_tls: true, no_auth_user: {} }}\n"
+    for name, other in ("ab", "ba"):  # that of the other clients counts
+        text = listener.format(other) + TWO
+        found = differs(tmp_path, text, f"no_auth_user: {name}\n{text}", 1)
+        assert found[:2] == lines(name, "+")
+
+
+def test_an_account_without_a_limit_has_none(tmp_path):
+    texts = [f"accounts {{ A {{ users: [ {{ user: a, password: x }} ]{each} }} }}\n"
+             for each in (", limits { max_connections: 70000 }", "")]  # fmt: skip
+    told = "70,001 connections may be open at a time in A"
+    assert differs(tmp_path, *texts, 1) == [f"+ {told}"]
+    assert differs(tmp_path, *texts[::-1], 0) == [f"- {told}"]
+    found = json.loads(run(tmp_path / "old.conf", tmp_path / "new.conf", "--json"))
+    assert [each["witness"] for each in found["consequences"]] == ["70001"]
+
+
+def test_limits_of_a_token_are_named_one_by_one_where_one_side_has_none(tmp_path):
+    mode = OperatorMode({"PAY": {"users": [{"user": "till"}], "exports": [], "imports": []}})
+    mode.change(
+        "PAY",
+        lambda nats: nats.update(
+            limits={"conn": 5, "subs": 7}, exports=[{"subject": "a", "type": "stream"}]
+        ),
+    )
+    mode.store(tmp_path / "limited")
+    mode.change("PAY", lambda nats: nats.pop("limits"))
+    mode.store(tmp_path / "none")
+    found = uncompared(tmp_path / "limited", tmp_path / "none")
+    parts = {each.keys[2:] for each in found}
+    assert {("limits", "conn"), ("limits", "subs")} <= parts
+    assert ("limits",) not in parts
+
+
+def test_the_times_of_a_token_are_not_missed_in_a_configuration(tmp_path):
+    account, user = key(nkeys.PREFIX_BYTE_ACCOUNT), key(nkeys.PREFIX_BYTE_USER)
+    claims = {"type": "user", "pub": {"allow": ["a"]}, "subs": -1, "payload": -1}
+    text = token(account, user.public_key.decode(), "u", claims, {"exp": THEN + DAY, "nbf": THEN})
+    (tmp_path / "u.jwt").write_text(text)
+    (tmp_path / "nats.conf").write_text(
+        'authorization { users: [ { user: u, password: x, permissions: { publish: "a" } } ] }\n'
+    )
+    for sides in (("u.jwt", "nats.conf"), ("nats.conf", "u.jwt")):
+        found = uncompared(*(tmp_path / each for each in sides))
+        assert not {each.keys[-1] for each in found} & {"exp", "nbf", "password", "account"}

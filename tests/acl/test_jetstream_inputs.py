@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from subtrie import PermissionsError
+from subtrie._cli.app import app
 from subtrie.acl import Deployment
 from subtrie.acl._jetstream import load
 from subtrie.acl._jetstream.access import ways_of
 from subtrie.acl._jetstream.load import holds_streams, load_streams
-from subtrie.acl._jetstream.need import NotEnough, Target, needed
+from subtrie.acl._jetstream.need import ROLES, NotEnough, Target, needed, stream_of
 from subtrie.acl._jetstream.overlaps import overlaps
 from subtrie.acl._jetstream.streams import Consumer, Origin, Stream, Streams
 
@@ -277,6 +279,25 @@ def test_the_overlap_of_two_streams_is_a_sentence():
         "A:O captures what A:R publishes again: o.x",
         "A:O captures what A:D delivers by the consumer c: o.x",
     ]
+
+
+def test_a_stream_does_not_overlap_with_itself():
+    own = Stream("S", "A", subjects=("s.>", "s.a"), republish=("s.a", "s.b"),
+                 consumers=(Consumer("c", deliver="s.x"),))  # fmt: skip
+    assert overlaps(Streams((own,), True)) == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_about_a_stream_needs_that_one_to_exist(role, tmp_path):
+    path = tmp_path / "stream.json"
+    path.write_text(json.dumps({"config": {"name": "O", "subjects": ["o.>"]}, "state": {}}))
+    target = "NEW/c" if role in ("pull", "push", "consumer-create") else "NEW"
+    done = CliRunner().invoke(app, ["acl", "need", role, target, str(path)])
+    if role in ("request", "service", "stream-admin"):
+        assert done.exit_code == 0
+    else:
+        assert done.exit_code == 2
+        assert f"there is no stream {stream_of(role, 'NEW')}; it holds" in done.output
 
 
 # --- ways
