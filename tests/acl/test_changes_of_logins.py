@@ -360,7 +360,7 @@ def test_each_example_has_the_place_of_its_own_part(tmp_path):
     both = STREAM + "\n" + '{ service: { account: PAY, subject: "pay.*" }, to: "p.*" }'
     user = "{ user: page, password: x }"
     texts = [CROSSING.format(user, each) for each in ("", both)]
-    texts += [texts[0].replace("new.$1", "newer.$1").replace("is.$1", "isnt.$1")]
+    texts += [texts[0].replace("new.$1", "newer.$1").replace("is.$1", "was.to.$1")]
     for new, lines in ((texts[1], {"PAY:pay.x": 7, "WEB:p.x": 8}),
                        (texts[2], {"PAY:old.x": 4, "PAY:was.x": 5})):  # fmt: skip
         (tmp_path / "old.conf").write_text(texts[0])
