@@ -273,6 +273,9 @@ class _Reader:
         """Read what the server says about a connection: a refusal, that it is slow, or its end."""
         conn, client = shared["conn"], prefix.kind in _CLIENTS
         violation = log.violation(text)
+        window = self._open.get(conn)
+        if client and window is not None and text.startswith("maximum payload exceeded: "):
+            violation = log.Violation("payload", window.row["subject"] or "", None, None)
         if violation is None:
             if text.startswith(log.SLOW_CONSUMER):
                 self._add(position, **shared, op="SLOW")
@@ -296,7 +299,6 @@ class _Reader:
                 self._link(position, text, _shown(_host(prefix)), shared)
             return
         subject = _shown(violation.subject)
-        window = self._open.get(conn)
         if violation.kind == "subscribe":
             self._end(conn, violation.sid or "")
             self._changed = position

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jetstream_log import jetstream_log
 from local_run import counts, read
+from test_trace_reference import compare
 from trace_writer import Trace, random_trace
 
 from subtrie.audit import Questions, Run, audit
@@ -230,3 +231,22 @@ def test_a_folder_of_rules_is_read_file_by_file(real, tmp_path, run):
     assert done.exit_code == 0
     used = {row["service"] for row in json.loads(done.stdout)["permission_usage"]}
     assert {"web", "ship"} <= used
+
+
+def test_a_message_larger_than_the_server_allows_is_refused(tmp_path) -> None:
+    """It counted as undelivered; the line of the server names no subject."""
+    trace = Trace()
+    trace.write(3, "maximum payload exceeded: 9 vs 8", level="ERR")  # its message is not in the log
+    trace.publish(1, "files.small")
+    trace.write(1, "<<- [PUB files.large 9]")
+    trace.write(2, "maximum payload exceeded: 9 vs 8", level="ERR")  # of another client
+    trace.write(1, "maximum payload exceeded: 9 vs 8", level="ERR")
+    trace.write(1, "Client connection closed: Maximum Message Payload Exceeded", level="DBG")
+    data = trace.text().encode()
+    compare(data)
+    with audited(tmp_path, data) as run:
+        columns = ("who", "subject", "kind", "count")
+        found = [tuple(row[name] for name in columns) for row in run.rows("refused")]
+        assert found == [("7/client:1", "files.large", "payload", 1)]
+        [flow] = run.rows("flows")
+        assert (flow["pattern"], flow["undelivered"]) == ("files.small", 1)

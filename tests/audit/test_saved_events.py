@@ -247,6 +247,23 @@ def test_a_refusal_is_that_of_the_server_and_ends_what_it_names(tmp_path, text, 
     assert all("direction" not in row for row in rows if row["op"] == "VIOLATION")
 
 
+@pytest.mark.parametrize("size", [8, 9])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_message_larger_than_the_server_says_is_refused(tmp_path, size, told):
+    info = b'INFO {"server_id":"A"%b}\r\n' % (b',"max_payload":8' * told)
+    message = b"PUB x %d\r\n%b\r\n" % (size, b"x" * size)
+    path = written(tmp_path, ("s2c", 1, info, 1), ("c2s", 1, message, 2))
+    rows = {row["op"]: row for row in capture_events(path)}
+    refused = told and size > 8
+    assert rows["PUB"].get("refused") == ("payload" if refused else None)
+    assert ("VIOLATION" in rows) == refused
+    if refused:
+        violation = rows["VIOLATION"]
+        assert (violation["subject"], violation["refused"], violation["sid"]) == (
+            "x", "payload", None,
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(("before", "told"), [(63, True), (64, False)])
 def test_so_many_rows_wait_for_the_account_of_a_connection(tmp_path, before, told):
     info = b'INFO {"server_id":"A","client_id":7,"remote_account":"ACME"}\r\n'

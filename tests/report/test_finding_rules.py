@@ -53,6 +53,8 @@ CASES: tuple[tuple[str, dict[str, Any], str | None, str], ...] = (
      "a of plane h published on p"),
     ("refused", {"who": "a", "kind": "publish", "subject": "s", "count": 1}, "warning",
      "The broker refused a: publish"),
+    ("refused", {"who": "a", "kind": "payload", "subject": "x", "count": 3}, "warning",
+     "a published messages larger than max_payload"),
     ("logins", {"who": "a", "address": "1.2.3.4", "outcome": "refused", "count": 1}, "warning",
      "The broker refused logins of a"),
     ("logins", {"who": None, "address": "1.2.3.4", "outcome": "refused", "count": 1}, "warning",

@@ -5,7 +5,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use super::connections::pid_name;
 use super::event::{Direction, Event, Prefix, Sink, Who};
-use super::operation::{self, Refusal};
+use super::operation::{self, Refusal, Violation};
 use super::prefix::{Line, Message, quoted};
 use super::reader::Reader;
 use super::redact::redact;
@@ -42,7 +42,9 @@ impl Reader {
             prefix: Some(&prefix),
             ..Event::default()
         };
-        let Some(violation) = operation::violation(found.rest) else {
+        let violation =
+            operation::violation(found.rest).or_else(|| self.too_large(&prefix, found.rest));
+        let Some(violation) = violation else {
             let closes = prefix.client && operation::is_closing(found.rest);
             if closes {
                 self.subscriptions.close(prefix.conn_id);
@@ -78,6 +80,19 @@ impl Reader {
                 ..base
             });
         }
+    }
+
+    /// Return the violation of a client whose publish was too large; its line names no subject.
+    fn too_large(&self, prefix: &Prefix, message: &[u8]) -> Option<Violation> {
+        if !(prefix.client && operation::is_too_large(message)) {
+            return None;
+        }
+        Some(Violation {
+            kind: Refusal::Payload,
+            subject: self.windows.subject_of(prefix.conn_id)?.to_vec(),
+            queue: None,
+            sid: None,
+        })
     }
 
     /// Add the row of a login, and one if the client claims another user than the broker proved.

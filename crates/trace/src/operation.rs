@@ -271,13 +271,15 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The kind of a permissions violation; the names are values of the column `refused`.
+/// The kind of a violation; the names are values of the column `refused`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// A publish.
     Publish,
     /// A publish that was refused for its reply subject.
     Reply,
+    /// A publish that was larger than the server allows.
+    Payload,
     /// A subscription.
     Subscribe,
 }
@@ -289,12 +291,13 @@ impl Refusal {
         match self {
             Self::Publish => "publish",
             Self::Reply => "reply",
+            Self::Payload => "payload",
             Self::Subscribe => "subscribe",
         }
     }
 }
 
-/// A permissions violation that the server logged.
+/// A violation that the server logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The kind of operation that was refused.
@@ -365,6 +368,12 @@ pub fn is_closing(message: &[u8]) -> bool {
         .iter()
         .position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
     letters.is_some_and(|at| at > 0 && message[at..].starts_with(b" connection closed"))
+}
+
+/// Return whether a message says that a publish was larger than the server allows.
+#[must_use]
+pub fn is_too_large(message: &[u8]) -> bool {
+    message.starts_with(b"maximum payload exceeded: ")
 }
 
 /// Return whether a message says that a connection reads more slowly than it is sent to.

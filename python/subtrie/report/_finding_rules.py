@@ -148,6 +148,18 @@ RULES = (
         lambda row: f"The broker refused {row['who']}: {row['kind']}",
         "Either the rules lack an entry, or the service does what it should not.",
         _always("If it should do this, add the entry that subtrie acl usage proposes."),
+        lambda row: row["kind"] != "payload",
+    ),
+    FindingRule(
+        "refused",
+        ("who",),
+        "count",
+        "subject",
+        _always("warning"),
+        lambda row: f"{row['who']} published messages larger than max_payload",
+        "The broker stores and delivers none of them, and disconnects the client.",
+        _always("Send less at once (an object store divides what is large), or raise max_payload."),
+        lambda row: row["kind"] == "payload",
     ),
     FindingRule(
         "logins",

@@ -59,6 +59,8 @@ class _CapturedConnection:
     #: The options of CONNECT, and whether the server checks them; None if it did not say.
     options: dict[str, Any] = field(default_factory=dict)
     checked: bool | None = None
+    #: The most bytes of a message, as the server says.
+    max_payload: int | None = None
     who: Who = field(default_factory=Who)
     #: The claim that was told last.
     told: str | None = None
@@ -186,6 +188,9 @@ class _Events:
         match name, row.get("direction"):
             case (("PUB" | "HPUB"), "in"):
                 self._published(conn, row, at)
+                if conn.max_payload is not None and row["size"] > conn.max_payload:
+                    row["refused"] = "payload"
+                    yield self._violation(row, "payload", row.get("subject"))
                 payload = b"" if item.op is None else bytes(item.op.payload or b"")
                 if self.payloads is not None and payload:
                     self.payloads.append((row["server"], row["position"], payload))
@@ -247,6 +252,8 @@ class _Events:
         server, number = options.get("server_id"), options.get("client_id")
         if isinstance(server, str):
             conn.server = server
+        if isinstance(options.get("max_payload"), int):
+            conn.max_payload = options["max_payload"]
         if isinstance(number, int):
             conn.name = f"{conn.name.rpartition(':')[0]}:{number}"
         if isinstance(options.get("remote_account"), str):
@@ -323,11 +330,15 @@ class _Events:
                 if each.row.get(column) == subject and "refused" not in each.row:
                     each.row["refused"] = kind
                     break
-        violation = {key: value for key, value in row.items() if key != "direction"}
-        violation |= {"op": "VIOLATION", "subject": subject, "sid": sid, "refused": kind}
+        yield self._violation(row, kind, subject, sid)
+
+    def _violation(self, row: Row, kind: str, subject: str | None, sid: str | None = None) -> Row:
+        """Return the row of what the server refused."""
+        names = ("server", "file", "offset", "time", "conn", "account", *_WHO)
         self._position += 1
         self._changed = self._position
-        yield {**violation, "position": self._position}
+        told = {"op": "VIOLATION", "subject": subject, "sid": sid, "refused": kind}
+        return {**{name: row.get(name) for name in names}, **told, "position": self._position}
 
     def _expired(self, now: int) -> Iterator[Row]:
         """Yield the messages whose window has ended."""
