@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -9,7 +10,16 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
-from subtrie.audit._readers.log_reader import LogRange, divide, native, read_range, whole_logs
+from subtrie.audit._readers.log_reader import (
+    LogRange,
+    divide,
+    holds_server_lines,
+    native,
+    open_plain,
+    read_range,
+    split_bytes_of,
+    whole_logs,
+)
 
 
 def state_before(data: bytes, target: int, *, skim: int | None) -> tuple[int, bytes] | None:
@@ -81,3 +91,110 @@ def test_a_line_from_the_future_does_not_hide_a_window() -> None:
     lines.insert(100, lines[3].replace("2026/", "2096/"))
     data = "\n".join(lines).encode("latin-1")
     assert read(data, len(data) // 2, skim=300) == read(data)
+
+
+def begun(folder: Path, files: dict[str, tuple[int, int]]) -> list[str]:
+    """Write logs, each with the process id and the second of its first line."""
+    for name, (process, second) in files.items():
+        line = f"[{process}] 2026/11/21 08:00:{second:02}.000000 [INF] {name}\n"
+        (folder / name).write_text(line)
+    return [str(folder / name) for name in files]
+
+
+@pytest.mark.parametrize(
+    ("files", "logs"),
+    [
+        ({"n.log": (7, 1), "n.log.1": (7, 0)}, [["n.log.1", "n.log"]]),
+        ({"n.log": (7, 0), "n.log.1": (7, 1)}, [["n.log", "n.log.1"]]),
+        ({"n.log.1": (7, 0), "n.log.2": (7, 1)}, [["n.log.1", "n.log.2"]]),
+        ({"n.log.2": (7, 0), "n.log.1": (7, 1)}, [["n.log.2", "n.log.1"]]),
+        ({"n": (7, 0), "n.1": (7, 1)}, [["n", "n.1"]]),
+        ({"n.log": (7, 0), "n.log.1": (8, 1)}, [["n.log"], ["n.log.1"]]),
+        ({"n.1": (7, 0), "n.2": (7, 1)}, [["n.1"], ["n.2"]]),
+        ({"n.log.old": (7, 0), "n.log.new": (7, 1)}, [["n.log.old"], ["n.log.new"]]),
+        ({"a.log.1": (7, 0), "b.log.2": (7, 1)}, [["a.log.1"], ["b.log.2"]]),
+        ({"n.log": (7, 0), "n.logger": (7, 1)}, [["n.log"], ["n.logger"]]),
+    ],
+    ids=range(10),
+)
+def test_which_files_are_one_log(
+    files: dict[str, tuple[int, int]], logs: list[list[str]], tmp_path: Path
+) -> None:
+    found = whole_logs(begun(tmp_path, files))
+    assert [[Path(path).name for path, _ in log.files] for log in found] == logs
+
+
+def test_empty_logs_are_not_copies_of_one(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.log", "b.log")]
+    for path in paths:
+        path.touch()
+    assert len(whole_logs(list(map(str, paths)))) == 2
+    for path in paths:
+        path.write_text("[7] 2026/11/21 08:00:00.000000 [INF] a\n")
+    with pytest.raises(ValueError, match="begin with the same line"):
+        whole_logs(list(map(str, paths)))
+
+
+_TRACED = '[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:4 - cid:1 - "v1" - <<- '
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("", True),
+        ("[7] 2026/11/21 08:00:00.000000 [INF] Server is ready\n", True),
+        (f"{_TRACED}[PING]\n", True),
+        (f'{_TRACED}MSG_PAYLOAD: ["x"]\n', True),
+        (f"something else\n{_TRACED}[PING]\n", True),
+        ("something else\nand more\n", False),
+    ],
+    ids=range(6),
+)
+def test_a_log_has_lines_of_a_server_or_is_empty(text: str, holds: bool, tmp_path: Path) -> None:
+    (tmp_path / "n.log").write_text(text)
+    assert holds_server_lines(str(tmp_path / "n.log")) is holds
+
+
+def test_a_log_is_compressed_if_all_of_its_first_bytes_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "n.log"
+    for data, plain in ((b"\x1f\n", b"\x1f\n"), (b"\x28\xb5\x2f\n", b"\x28\xb5\x2f\n"),
+                        (gzip.compress(b"a\n"), b"a\n"), (b"", b"")):  # fmt: skip
+        path.write_bytes(data)
+        stream, compressed = open_plain(str(path))
+        with stream:
+            assert (stream.read(), compressed) == (plain, data != plain)
+
+
+def test_a_damaged_or_shorter_log_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "n.log"
+    data = random_trace(3, steps=900).encode("latin-1")
+    path.write_bytes(data)
+    (log,) = whole_logs([str(path)])
+    path.write_bytes(data[:-1])
+    with pytest.raises(OSError, match="became shorter while it was read"):
+        list(read_range(log))
+    packed = gzip.compress(data)
+    middle = len(packed) // 2
+    for broken in (packed[:-1], packed[:middle] + b"\xff" * 40 + packed[middle + 40 :]):
+        path.write_bytes(broken)
+        with pytest.raises(OSError, match=r"damaged|CRC"):
+            list(read_range(whole_logs([str(path)])[0]))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_a_log_has_as_many_ranges_as_its_size_needs(parts: int, tmp_path: Path) -> None:
+    path = tmp_path / "n.log"
+    path.write_bytes(random_trace(3, steps=900).encode("latin-1"))
+    (log,) = whole_logs([str(path)])
+    split = -(-log.size // parts)
+    assert len(list(divide(log, split))) == parts
+    assert len(list(divide(log, log.size - 1))) == 2
+    assert len(list(divide(log, log.size))) == 1
+
+
+def test_the_size_of_a_range_is_positive() -> None:
+    assert split_bytes_of({}) == split_bytes_of({"splitbytes": ""}) == 64 << 20
+    assert split_bytes_of({"splitbytes": "1"}) == 1
+    for size in ("0", "-1"):
+        with pytest.raises(ValueError, match="splitBytes must be at least 1"):
+            split_bytes_of({"splitbytes": size})

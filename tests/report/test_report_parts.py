@@ -10,6 +10,7 @@ import pytest
 from report_runs import START, RunOfRows, call, row
 
 from subtrie.audit import TABLES
+from subtrie.audit._results.shown_rows import shown_rows, told_elsewhere
 from subtrie.audit._schema import TABLE_COLUMNS
 from subtrie.microbus import encode_reply
 from subtrie.report import Report, read_report, to_html, to_markdown
@@ -160,6 +161,72 @@ def test_the_largest_rows_come_first_and_unused_rules(table, ranked, order):
     section = next(each for each in read({table: made}).sections if each.table == table)
     place = [each.name for each in section.columns].index(text)
     assert "".join(each[place] for each in section.rows) == order
+
+
+def refusal(subject: str, count: int, first: int | None, last: int | None, **more: Any) -> Any:
+    times = [None if at is None else START + timedelta(seconds=at) for at in (first, last)]
+    usual = {"who": "u", "kind": "publish", "subject": subject, "count": count}
+    return row("refused", first=times[0], last=times[1], **{**usual, **more})
+
+
+def test_rows_that_differ_in_a_number_of_their_subject_are_shown_as_one(monkeypatch):
+    refused = [
+        refusal("a.17", 2, 5, 6), refusal("b.7", 1, 1, 2), refusal("a.18", 3, None, None),
+        refusal("a.19", 4, 3, 9), refusal("a.17", 1, 0, 1, kind="subscribe"),
+    ]  # fmt: skip
+
+    def shown() -> list[tuple[Any, ...]]:
+        found = shown_rows(RunOfRows({"refused": [dict(each) for each in refused]}), "refused")
+        return [
+            (each["subject"], each["kind"], each["count"], *(
+                None if each[name] is None else (each[name] - START).seconds
+                for name in ("first", "last")
+            ))
+            for each in found
+        ]  # fmt: skip
+
+    together = [("a.*", "publish", 9, 3, 9), ("b.7", "publish", 1, 1, 2),
+                ("a.17", "subscribe", 1, 0, 1)]  # fmt: skip
+    assert shown() == together
+    monkeypatch.setattr("subtrie.audit._results.shown_rows._MOST", 3)
+    assert shown() == together  # three groups are all
+    monkeypatch.setattr("subtrie.audit._results.shown_rows._MOST", 2)
+    assert sorted(shown()) == sorted([
+        ("a.17", "publish", 2, 5, 6), ("b.7", "publish", 1, 1, 2),
+        ("a.18", "publish", 3, None, None), ("a.19", "publish", 4, 3, 9),
+        ("a.17", "subscribe", 1, 0, 1),
+    ])  # fmt: skip
+
+
+def user(who: str, user: str | None = None, client: str | None = None, **more: Any) -> Any:
+    return {"who": who, "user": user, "client": client, **more}
+
+
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ([], set()),
+        ([user("a", "u"), user("b", "v")], {"user", "client"}),
+        ([user("a", "u"), user("b", "u")], {"user", "client"}),
+        ([user("a", "u"), user("a", "v")], {"client"}),
+        ([user("a", "u", "x"), user("a", "u", "y")], {"user"}),
+        # A rule that nothing used is that of no program; if none was used, all count.
+        ([user("a", "u", "x", decided=1, accepted=1, refused=0),
+          user("a", None, None, decided=0, accepted=0, refused=0)], {"user", "client"}),
+        ([user("a", "u", "x", decided=1, accepted=0, refused=1),
+          user("a", "v", "x", decided=1, accepted=1, refused=0)], {"client"}),
+        ([user("a", "u", "x", decided=0, accepted=0, refused=0),
+          user("a", "v", "x", decided=0, accepted=0, refused=0)], {"client"}),
+        ([{"subscriber": "s", "subscriber_user": "u", "subscriber_client": each} for each in "xy"],
+         {"subscriber_user"}),
+        ([{"subscriber": "s", "subscriber_user": each, "subscriber_client": "x"} for each in "uv"],
+         {"subscriber_client"}),
+        ([{"other": 1, "user": "u", "client": "x"}], set()),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_columns_that_say_no_more_than_the_identity_are_not_shown(listed, told):
+    assert told_elsewhere(listed) == told
 
 
 def test_the_flows_are_the_last_table_where_there_are_calls():
