@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -580,6 +581,31 @@ def test_leaving_the_tap_ends_open_connections(tmp_path):
     records = list(capture.read(tmp_path))
     assert [each.kind for each in records] == ["opened", "c2s", "closed"]
     assert json.loads(records[-1].data) == {"reason": "the tap was closed"}
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_connection_that_is_reset_on_one_side_ends_on_the_other(tmp_path, side):
+    reset = struct.pack("ii", 1, 0)  # closing sends RST and not FIN
+
+    async def main() -> bytes:
+        served: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+        server = await asyncio.start_server(lambda r, w: served.put_nowait((r, w)), "127.0.0.1", 0)
+        to = server.sockets[0].getsockname()[:2]
+        async with asyncio.timeout(2 * PATIENCE), Tap(to=to, out=tmp_path) as tap:
+            ends = {"client": await asyncio.open_connection("127.0.0.1", tap.port)}
+            ends["client"][1].write(b"PING\r\n")
+            ends["server"] = await served.get()
+            assert await ends["server"][0].readexactly(6) == b"PING\r\n"
+            (other,) = [end for name, end in ends.items() if name != side]
+            socket_of_side = ends[side][1].get_extra_info("socket")
+            socket_of_side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            ends[side][1].transport.abort()
+            rest = await other[0].read()
+            other[1].close()
+            server.close()
+            return rest
+
+    assert asyncio.run(main()) == b""
 
 
 def test_importing_wire_does_not_import_asyncio():
