@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from trace_writer import Trace, random_trace
@@ -14,6 +16,7 @@ from trace_writer import Trace, random_trace
 from subtrie._cli.app import app
 from subtrie.audit import audit as local_audit
 from subtrie.audit import open_run
+from subtrie.audit._runs.batch_rows import rows_of_batch
 from subtrie.audit._runs.run_folder import (
     PARTIALS_FILE,
     RunFolder,
@@ -292,3 +295,22 @@ def test_a_worker_that_cannot_write_leaves_nothing(spark, tmp_path):
         audit(spark, [str(log)], out=out, step=step)
     assert {path.name for path in tmp_path.iterdir()} == {"a.log", "out"}
     assert out.read_text() == "mine"
+
+
+def test_rows_of_a_batch_are_those_that_arrow_tells():
+    times = pa.array([0, None, -1, 1_795_248_000_123_456], pa.timestamp("us", "UTC"))
+    naive = times.cast(pa.timestamp("us"))
+    rate = pa.array(
+        [{"start": 1, "counts": [1, 2]}, None, {"start": None, "counts": None}, {"start": 2}],
+        pa.struct([("start", pa.timestamp("us", "UTC")), ("counts", pa.list_(pa.int64()))]),
+    )
+    names = ["time", "naive", "rate", "text"]
+    batch = pa.record_batch([times, naive, rate, pa.array(["a", None, "", "é"])], names=names)
+    found = rows_of_batch(batch)
+    assert found == batch.to_pylist()
+    assert [row["time"] and row["time"].tzinfo for row in found] == [UTC, None, UTC, UTC]
+    assert all(row["naive"] is None or row["naive"].tzinfo is None for row in found)
+    assert rows_of_batch(batch.slice(2, 1)) == batch.slice(2, 1).to_pylist()
+    later = pa.record_batch([pa.array([2**62], pa.timestamp("us", "UTC"))], names=["time"])
+    with pytest.raises(OverflowError):
+        rows_of_batch(later)

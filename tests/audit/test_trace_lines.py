@@ -339,6 +339,11 @@ def test_a_line_that_is_not_an_operation_has_the_reason_of_its_bytes(kind, arrow
     assert (told.cause, told.position) == (wanted.cause, wanted.position)
 
 
+def test_a_size_has_up_to_eighteen_digits() -> None:
+    found = log_operation(_traced("cid", "<<-", f"HPUB a {10**17} {10**18 - 1}"))
+    assert (found["header_size"], found["size"]) == (10**17, 10**18 - 1)
+
+
 @pytest.mark.parametrize(
     ("kind", "arrow", "line"),
     [("mid", "<<-", "PING"), ("gid", "->>", "PING"), ("cid", "<->", "DELSUB 1"),

@@ -198,6 +198,18 @@ def test_rows_that_differ_in_a_number_of_their_subject_are_shown_as_one(monkeypa
     ])  # fmt: skip
 
 
+@pytest.mark.parametrize(("second", "counts"), [([3], [5]), ([2], None), (None, None)])
+def test_the_rate_of_rows_shown_as_one_has_all_of_them(second, counts):
+    """One that does not have all messages of its row, as of an older result, tells nothing."""
+    rates = [
+        None if each is None else {"start": START, "width_s": 1, "counts": each}
+        for each in ([2], second)
+    ]
+    refused = [refusal("a.1", 2, 0, 0, rate=rates[0]), refusal("a.2", 3, 0, 0, rate=rates[1])]
+    (found,) = shown_rows(RunOfRows({"refused": refused}), "refused")
+    assert (found["rate"] and found["rate"]["counts"]) == counts
+
+
 def user(who: str, user: str | None = None, client: str | None = None, **more: Any) -> Any:
     return {"who": who, "user": user, "client": client, **more}
 
