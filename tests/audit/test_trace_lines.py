@@ -339,6 +339,32 @@ def test_a_line_that_is_not_an_operation_has_the_reason_of_its_bytes(kind, arrow
     assert (told.cause, told.position) == (wanted.cause, wanted.position)
 
 
+@pytest.mark.parametrize("lnocu", [True, False])
+def test_a_peer_of_a_route_names_the_origin_of_a_leaf_node_if_it_said_so(lnocu) -> None:
+    lines = ("LS- o $G a", "LS- $G a", "LS- $G a q", "LS- o $G a q", "LS+ o $G a", "RS- $G a")
+    for line in lines:
+        read_as, wanted = [], []
+        for found, tell in (
+            (read_as, lambda line=line: log_operation(_traced("rid", "<<-", line), lnocu=lnocu)),
+            (wanted, lambda line=line: wire.Parser("route", lnocu=lnocu)
+             .feed(line.encode() + b"\r\n")[0].as_dict()),
+        ):  # fmt: skip
+            try:
+                found.append(tell())
+            except WireError as error:
+                found.append(error.cause)
+        assert read_as == wanted, line
+    told = [
+        log_operation(_traced("rid", "<<-", "LS- o $G a"), lnocu=each) for each in (True, False)
+    ]
+    assert told[0] != told[1]
+
+
+def test_a_line_of_a_log_may_be_longer_than_what_a_server_reads() -> None:
+    found = log_operation(_traced("cid", "<<-", f"SUB {'a' * 100_000} 1"))
+    assert found["subject"] == "a" * 100_000
+
+
 def test_a_size_has_up_to_eighteen_digits() -> None:
     found = log_operation(_traced("cid", "<<-", f"HPUB a {10**17} {10**18 - 1}"))
     assert (found["header_size"], found["size"]) == (10**17, 10**18 - 1)
