@@ -7,7 +7,7 @@ from source_trees import HEAD, said
 
 from subtrie import PermissionsError, SubtrieError
 from subtrie.gencreds import rules, scan
-from subtrie.gencreds._declared import MAX_PROJECT_BYTES
+from subtrie.gencreds._declared import MAX_DOTS, MAX_PROJECT_BYTES
 
 ENTRY = "[[tool.subtrie.gencreds.calls]]\n"
 
@@ -48,6 +48,14 @@ def test_an_entry_replaces_the_unresolved_calls_of_a_place(tree):
     assert service.dynamic[0].inside == "A.g"
     (service,) = _scanned(tree, entry + 'in = "service.py:A"\n', text)
     assert [each.line for each in service.dynamic] == [3]
+    (service,) = _scanned(tree, entry + 'in = "service.py:A.g"\n', text)
+    assert [each.line for each in service.dynamic] == [3]
+    for other in ("A.gg", "service.py:g", "service.py:A.", "other.py"):
+        other = other if ".py" in other else f"service.py:{other}"
+        (service,) = _scanned(tree, f'{entry}in = "{other}"\n', text.replace("def f(", "def fg("))
+        assert [each.line for each in service.dynamic] == [3, 6]
+    (service,) = _scanned(tree, entry + 'in = "service.py:f"\n', text.replace("def f(", "def fg("))
+    assert [each.line for each in service.dynamic] == [3, 6]
     (service,) = _scanned(tree, entry + 'in = "service.py"\n', text)
     assert not service.dynamic
     assert rules(service, "p")
@@ -83,6 +91,8 @@ WRONG = {
     "everything": (ENTRY + 'subscribe = ">"\n', "declared-plane"),
     "in a plane": (ENTRY + 'publish = "p.safe.443.web.x._.GET.y"\n', "declared-plane"),
     "perhaps in a plane": (ENTRY + 'publish = "p.*.x"\n', "declared-plane"),
+    "a reply": (ENTRY + 'publish = "p.reply._.web.x.id-1"\n', "declared-plane"),
+    "a queue of a publish": (ENTRY + 'publish = "a workers"\n', "whitespace"),
     "the trust root": (ENTRY + 'subscribe = "p.danger.> q"\n', "declared-plane"),
 }  # fmt: skip
 
@@ -112,6 +122,21 @@ def test_a_large_project_file_is_refused_before_it_is_parsed(tree):
         scan(folder)
     assert caught.value.reason == "project-size"
     assert "64 KiB" in str(caught.value)
+
+
+def test_a_project_file_has_so_many_bytes_and_dots(tree):
+    text = ENTRY + 'publish = "a"\n#'
+    for bytes_, dots, reason in (
+        (MAX_PROJECT_BYTES, 0, None), (MAX_PROJECT_BYTES + 1, 0, "project-size"),
+        (len(text), MAX_DOTS, None), (len(text), MAX_DOTS + 1, "source-syntax"),
+    ):  # fmt: skip
+        toml = text + "#" * (bytes_ - len(text)) + "." * dots
+        if reason is None:
+            assert [each.pattern for each in _scanned(tree, toml)[0].raw] == ["a"]
+        else:
+            with pytest.raises(PermissionsError) as caught:
+                _scanned(tree, toml)
+            assert caught.value.reason == reason
 
 
 def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tree):

@@ -20,9 +20,11 @@ from raw_client import RawClient
 from source_trees import HEAD
 
 from servers import loads, serving
+from subtrie import PermissionsError
 from subtrie._cli.app import app
 from subtrie.acl import Permissions
 from subtrie.gencreds import rules, scan, write_all
+from subtrie.gencreds._trial import trial
 
 ORDERS = HEAD + (
     'stock = Client("stock.shop")\n@stock.call("GET", "/items/{id}")\nasync def item(id): ...\n'
@@ -400,6 +402,11 @@ def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
     done = _run("--try", "trial")
     assert done.exit_code == 0
     assert Path("trial/nats.conf").read_text() == written  # the same operator and account
+    Path("trial/account.nk").chmod(0o644)
+    with pytest.raises(PermissionsError) as caught:
+        trial("trial")
+    assert caught.value.reason == "creds-mode"
+    Path("trial/account.nk").chmod(0o600)
     config = written.replace('listen: "127.0.0.1:4222"\n', "")
     with serving(tmp_path / "server", config) as url:
         client = RawClient(url, **_login(Path("trial/orders.shop_nats.creds")))

@@ -18,7 +18,7 @@ from subtrie._cli.app import app
 from subtrie._cli.nsc import nsc_entry
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign, write_all
-from subtrie.gencreds._size import jwt_limit
+from subtrie.gencreds._size import Plan, jwt_limit
 
 OPERATOR = Operator()
 SEED = OPERATOR.account.seed.decode()
@@ -48,7 +48,7 @@ def _of_size(name: str, bytes_left: int) -> Permissions:
 
 
 @pytest.mark.requirement("A37")
-@pytest.mark.parametrize("name", ["a", "orders.shop", "x" * 200])
+@pytest.mark.parametrize("name", ["a", "orders.shop", "x" * 200, 'é"' * 20])
 def test_the_largest_that_fits_connects_and_one_more_is_refused(tmp_path, name):
     """With all that a client of nats-py says besides."""
     largest = _of_size(name, 1)
@@ -82,6 +82,18 @@ def test_the_costliest_rules_are_named():
     assert f"{planned.size:,} of 3,795 bytes" in message
     for _, rule, cost in planned.costliest:
         assert f"{rule} ({cost} bytes)" in message
+
+
+def test_a_token_of_just_the_limit_fits_and_of_equal_rules_the_first_by_verb_are_named():
+    assert [Plan(size, 10, ()).fits for size in (9, 10, 11)] == [True, True, False]
+    permissions = Permissions(publish_allow=["q.b", "q.a"], subscribe_allow=["p.c", "p.d"])
+    told = [(verb, rule) for verb, rule, _ in plan(permissions, name="a").costliest]
+    assert told == [
+        ("publish", "q.a"),
+        ("publish", "q.b"),
+        ("subscribe", "p.c"),
+        ("subscribe", "p.d"),
+    ]
 
 
 def test_the_bytes_of_a_rule_are_those_that_the_token_loses_without_it():

@@ -69,6 +69,14 @@ REPORTED = {
         'import importlib\nimportlib.import_module("subtrie.connector").Connector("x.shop")'
     ),
     "__import__": '__import__("subtrie.connector").connector.Connector("x.shop")',
+    "importlib.__import__": (
+        'import importlib\nimportlib.__import__("subtrie.connector").connector.Connector("x.shop")'
+    ),
+    "attrgetter of several": (
+        "from operator import attrgetter\n"
+        'attrgetter("host", "request")(orders)[1]("GET", "https://a.shop")'
+    ),
+    "__getattr__": 'orders.__getattr__("request")("GET", "https://a.shop/x")',
     "vars of a client": (
         'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
         'vars(stock)["item"](orders)'
@@ -159,6 +167,42 @@ def test_calls_on_other_objects_are_not_reported(only, what):
     service = only(SILENT[what])
     assert not service.dynamic
     assert not service.calls
+
+
+#: Functions that are read other than to call them; then a parameter may be anything.
+READ = {
+    "a function": (
+        "def ask(o: Connector): o.request('GET', 'https://a.shop/x')\nask(orders)", "ask"
+    ),
+    "a method": (
+        "class A:\n    def ask(self, o: Connector): o.request('GET', 'https://a.shop/x')\n"
+        "a = A()\n"
+        "a.ask(orders)", "a.ask"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", READ)
+def test_the_parameter_of_a_function_that_is_passed_on_may_be_another(tree, what):
+    text, name = READ[what]
+    for more, reported in (
+        ("", False), (f"{name}(orders)", False), (f"def g() -> {name}: ...", False),
+        (f"x: {name}", False), (f"calls = [{name}]", True), (f"print({name})", True),
+    ):  # fmt: skip
+        found = scan(tree(service=f'{HEAD}users = Connector("users.shop")\n{text}\n{more}\n'))
+        assert [said(each.calls) for each in found] == [["GET a.shop:443/x"], []]
+        assert [bool(each.dynamic) for each in found] == [reported] * 2, more
+
+
+def test_a_function_that_is_passed_on_under_another_name(tree):
+    for more, reported in (("again(orders)", False), ("calls = [again]", True)):
+        folder = tree(
+            work="from subtrie.connector import Connector\nusers = Connector('users.shop')\n"
+            "def ask(o: Connector): o.request('GET', 'https://a.shop/x')\n",
+            service=f"{HEAD}from work import ask as again\nagain(orders)\n{more}\n",
+        )
+        found = scan(folder)
+        assert [said(each.calls) for each in found] == [["GET a.shop:443/x"], []]
+        assert [bool(each.dynamic) for each in found] == [reported] * 2
 
 
 def test_connectors_with_unknown_hosts_only(tree):

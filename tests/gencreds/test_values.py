@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,19 @@ from source_trees import HEAD, said
 
 from subtrie import AddressError, Pattern, PermissionsError, microbus
 from subtrie.gencreds import rule, rules, scan
+from subtrie.gencreds._annotations import MAX_PARTS, Annotations
+from subtrie.gencreds._partial_strings import (
+    MAX_CHARACTERS,
+    MAX_VALUES,
+    UnknownPart,
+    normalised,
+)
+
+
+def _of_values(count: int) -> str:
+    """Return an expression that may have so many values."""
+    return "".join(f'("h{n}" if x else ' for n in range(1, count)) + '"h0"' + ")" * (count - 1)
+
 
 UNTOLD = {
     "a parameter": 'async def f(h): await orders.request("GET", f"https://{h}/x")',
@@ -45,6 +60,22 @@ UNTOLD = {
     ),
     "more iterations than are followed": (
         f"for a in {tuple(range(257))}: orders.request('GET', f'https://a{{a}}.shop/x')"
+    ),
+    "a name that a comprehension binds twice": (
+        '[orders.request("GET", f"https://{h}/x") for h in ("a.shop",)'
+        ' for h in ("b.shop", "c.shop")]'
+    ),
+    "a tuple of a class that is assigned from outside": (
+        'class U: HOSTS = ("a.shop",)\nU.HOSTS = ("b.shop",)\n'
+        'for h in U.HOSTS: orders.request("GET", f"https://{h}/x")'
+    ),
+    "a representation": 'H = "a.shop"\norders.request("GET", f"https://{H!r}/x")',
+    "a number of too many digits": f'orders.request("GET", f"https://a{{0x{"f" * 5000}}}.shop/x")',
+    "an argument of format behind a star": (
+        'def f(*a): orders.request("GET", "https://{1}/x".format(*a, "a.shop"))'
+    ),
+    "more values than are followed": (
+        f'orders.request("GET", "https://" + {_of_values(65)} + ".shop/x")'
     ),
     "an item of a pair": (
         'for p in (("GET", "a.shop"),): orders.request("GET", f"https://{p[1]}/x")'
@@ -133,6 +164,24 @@ TOLD = {
         'for h, p in {"a.shop": 81, "b.shop": 82}.items():\n'
         '    orders.request("GET", f"https://{h}:{p}/x")',
         ["GET a.shop:81/x", "GET b.shop:82/x"]),
+    "the values and the keys of a dictionary": (
+        'for h in {"k": "a.shop", "l": "b.shop"}.values(): orders.request("GET", f"https://{h}/x")\n'
+        'for h in {"c.shop": 1}.keys(): orders.request("PUT", f"https://{h}/x")\n'
+        'for h in {"d.shop": 1}: orders.request("PUT", f"https://{h}/x")',
+        ["GET a.shop:443/x", "GET b.shop:443/x", "PUT c.shop:443/x", "PUT d.shop:443/x"]),
+    "as many iterations of one loop as are followed": (
+        f"for a in {tuple(range(256))}: orders.request('GET', f'https://a{{a}}.shop/x')",
+        sorted(f"GET a{a}.shop:443/x" for a in range(256))),
+    "as many values as are followed": (
+        f'orders.request("GET", "https://a.shop/" + {_of_values(64)})',
+        sorted(f"GET a.shop:443/h{n}" for n in range(64))),
+    "as many values of a sum as are followed": (
+        'orders.request("GET", "https://a.shop/" + '
+        + " + ".join(['("0" if x else "1")'] * 6) + ")",
+        sorted(f"GET a.shop:443/{n:06b}" for n in range(64))),
+    "conversions to text": (
+        'orders.request("GET", "https://{!s}/{}/{}".format("a.shop", f"{1!s}", 2))', [
+        "GET a.shop:443/1/2"]),
     "a tuple that has a name": (
         'HOSTS = ("a.shop", "b.shop")\nfor h in HOSTS: orders.request("GET", f"https://{h}/x")',
         ["GET a.shop:443/x", "GET b.shop:443/x"]),
@@ -256,6 +305,101 @@ def test_invalid_routes_are_refused_with_their_line(only, what):
     assert caught.value.file.endswith("service.py")
     assert caught.value.line == 3
     assert str(caught.value).count("\n") == 0
+
+
+def test_a_text_has_so_many_characters_and_parts():
+    part = UnknownPart("x")
+    for size, kept in ((MAX_CHARACTERS, True), (MAX_CHARACTERS + 1, False)):
+        assert (normalised(("a", "a" * (size - 1))) == ("a" * size,)) is kept
+    several = ("a", part) * (MAX_VALUES // 2)
+    assert normalised(several) == several
+    (one,) = normalised((*several, "a"))
+    assert isinstance(one, UnknownPart)
+    assert normalised(("", "a", "", part, UnknownPart("y"), "", part, "b", "c")) == (
+        "a",
+        part,
+        "bc",
+    )
+    assert normalised(()) == normalised(("", "")) == ("",)
+
+
+@pytest.mark.parametrize("call", ['os.getenv("H")', 'os.environ["H"]', 'os.environ.get("H")'])
+def test_a_value_of_the_environment_is_named(only, call):
+    (dynamic,) = only(f'import os\norders.request("GET", {call})').dynamic
+    assert "the environment" in dynamic.message
+
+
+# --- star imports
+
+STARS = {
+    "above": ("from other import *\nH = 'a.shop'", "a.shop"),
+    "below": ("H = 'a.shop'\nfrom other import *", None),
+    "below, on its line": ("H = 'a.shop'; from other import *", None),
+    "below, without the name": ("H = 'a.shop'\nfrom empty import *", "a.shop"),
+    "alone": ("from other import *", "b.shop"),
+    "two that give it": ("from other import *\nfrom third import *", None),
+    "two, of which one gives it": ("from empty import *\nfrom other import *", "b.shop"),
+    "not listed": ("from unlisted import *", None),
+    "listed twice": ("from twice import *", None),
+    "a list that is not literal": ("from made import *", None),
+    "of a package that is installed": ("from corp import *", None),
+    "of a package that is called as ours": ("from .subtrie import *", "b.shop"),
+    "through another": ("from through import *", "b.shop"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STARS)
+def test_a_name_of_a_star_import_is_that_of_python(tree, what):
+    """Or is not determined."""
+    text, host = STARS[what]
+    folder = tree({
+        "app/__init__.py": "", "app/service.py": HEAD + text.replace("from ", "from .").replace(
+            "..", "."
+        ) + '\norders.request("GET", f"https://{H}/x")\n',
+        "app/other.py": "H = 'b.shop'\n_H = 'c.shop'\n", "app/third.py": "H = 'c.shop'\n",
+        "app/empty.py": "_H = H = 1\n__all__ = ['other']\nother = 1\n",
+        "app/unlisted.py": "__all__ = ['_H']\nH = 'b.shop'\n_H = 1\n",
+        "app/twice.py": "__all__ = []\nH = 'b.shop'\n__all__ = ['H']\n",
+        "app/made.py": "H = 'b.shop'\n__all__ = list('H')\n",
+        "app/subtrie.py": "H = 'b.shop'\n", "app/through.py": "from .other import *\n",
+    })  # fmt: skip
+    (service,) = scan(folder)
+    assert said(service.calls) == ([f"GET {host}:443/x"] if host else [])
+    assert len(service.dynamic) == (0 if host else 1)
+
+
+def test_a_name_that_begins_with_an_underscore_is_in_no_star_import_unless_listed(tree):
+    for listed, found in ((True, True), (False, False)):
+        folder = tree(
+            service=HEAD + 'from other import *\norders.request("GET", f"https://{_H}/x")\n',
+            other="_H = 'b.shop'\n" + ("__all__ = ['_H']\n" if listed else ""),
+        )
+        (service,) = scan(folder)
+        assert bool(service.calls) is found
+        assert bool(service.dynamic) is not found
+
+
+# --- annotations
+
+
+@pytest.mark.parametrize(
+    ("annotation", "names"),
+    [
+        ("A | None | B", "A B"), ("None | A", "A"), ("Optional[A]", "A"), ("Union[A, B]", "A B"),
+        ("Annotated[A, 3]", "A"), ("Final[A]", "A"), ("ClassVar[A]", "A"), ("Awaitable[A]", "A"),
+        ("AsyncIterator[A]", "A"), ("Generator[A, B, C]", "A"), ("typing.Optional[m.A]", "m.A"),
+        ("list[A]", "list"), ("'A | B'", "A B"), ("'not valid'", ""), ("3", ""),
+        ("'\\'A\\''", "A"), (" | ".join(f"A{n}" for n in range(70)), None),
+    ],
+)  # fmt: skip
+def test_the_names_in_an_annotation(annotation, names):
+    found = [
+        ast.unparse(each) for each in Annotations().of(ast.parse(annotation, mode="eval").body)
+    ]
+    if names is None:
+        assert len(found) == MAX_PARTS == 60
+    else:
+        assert sorted(found) == names.split()
 
 
 # --- laws

@@ -14,9 +14,9 @@ _KNOWN = ("subtrie",)
 
 
 def may_rebind(tree: SourceTree, scope: Scope, name: str, line: int) -> bool:
-    """Return True if a star import below this line may give the name another value."""
+    """Return True if a star import on this line or below may give the name another value."""
     return any(
-        star.lineno > line and exports(tree, star, scope, name, ()) is not False
+        star.lineno >= line and exports(tree, star, scope, name, ()) is not False
         for star in scope.stars
     )
 
