@@ -17,6 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import click
 import nats
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,7 @@ from examples.shop.broker import running
 from patience import PATIENCE, until, wait_until
 from subtrie import reference
 from subtrie._cli.app import app
+from subtrie._cli.tap import Address
 from subtrie.wire import (
     OperationRow,
     StreamError,
@@ -557,6 +559,22 @@ def test_an_unreachable_broker_and_a_port_in_use(tmp_path):
 
     assert asyncio.run(main()) == b""
     assert [record.kind for record in capture.read(tmp_path)] == ["opened", "closed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":4222", ("127.0.0.1", 4222)), ("4222", ("127.0.0.1", 4222)), ("h:0", ("h", 0)),
+        ("h:65535", ("h", 65535)), ("[::1]:5", ("::1", 5)), (("h", 5), ("h", 5)),
+        *((text, None) for text in ("h:65536", "h:", "h", "h:-1", "h:1.5", "h:٣", "")),
+    ],
+)  # fmt: skip
+def test_an_address_is_a_host_and_a_port(text, address):
+    if address is not None:
+        assert Address().convert(text, None, None) == address
+        return
+    with pytest.raises(click.BadParameter, match="is not a valid host:port"):
+        Address().convert(text, None, None)
 
 
 def test_leaving_the_tap_ends_open_connections(tmp_path):
