@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import re
 import shutil
@@ -597,8 +598,17 @@ def test_messages_of_kafka_and_json_become_events(session):
     assert events(df, subject="key", time="message.at").collect()[0].time is None
     with audit(session, found) as result:
         assert result.summary["operations"] == result.summary["unparseable_lines"] == 1
-    with pytest.raises(ValueError, match=r"there is no column 'message\.topic'"):
+    logged: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = logged.append
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    logger.addHandler(handler)
+    with pytest.raises(ValueError, match=r"there is no column 'message\.topic'; .*: key, value"):
         events(df, subject="message.topic")
+    with pytest.raises(ValueError, match=r"there is no column 'subject'; .* as in subject='topic'"):
+        events(df)
+    logger.removeHandler(handler)
+    assert logged == []  # Spark printed its own stack before the error
     with pytest.raises(ValueError, match=r"must hold strings or bytes, not struct"):
         events(df, subject="message")
 

@@ -12,6 +12,7 @@ from ..audit._schema import EVENTS, arrow_type
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 _NO_SUBJECT = "no subject"
 _RECEIVED, _SENT, _REFUSED = ("in", "c2s"), ("out", "s2c"), ("refused",)
@@ -203,12 +204,36 @@ def _column(df: DataFrame, given: str | Column | None) -> Column:
         return given
     if given in df.columns:
         return F.col(f"`{given}`")
-    try:
-        _ = df.select(F.col(given)).schema
-    except AnalysisException:
+    known = _has_field(df.schema, given.split("."))
+    if known is None:
+        try:
+            known = bool(df.select(F.col(given)).columns)
+        except AnalysisException:
+            known = False
+    if not known:
         there = ", ".join(df.columns) or "none"
-        raise ValueError(f"there is no column {given!r}; the columns are: {there}") from None
+        raise ValueError(
+            f"there is no column {given!r}; the columns are: {there}; name one of them, as in "
+            "subject='topic'"
+        )
     return F.col(given)
+
+
+def _has_field(kind: DataType, names: Sequence[str]) -> bool | None:
+    """Return whether a type has a field; None if only Spark can tell, as of the key of a map.
+
+    Spark, asked for a field that is missing, also logs the stack of its own error.
+    """
+    from pyspark.sql.types import StructType
+
+    for name in names:
+        if not isinstance(kind, StructType) or not name.replace("_", "a").isalnum():
+            return None
+        found = [each for each in kind.fields if each.name.casefold() == name.casefold()]
+        if not found:
+            return False
+        kind = found[0].dataType
+    return True
 
 
 def _text(df: DataFrame, column: Column, given: str | Column) -> Column:
