@@ -28,6 +28,7 @@ fn what_parsers_read_differently_is_not_plain() {
         ("Host: a\r\n", "Host: a\n"),
         ("GET", "\r\nGET"),
         ("Host: a", "Host: a\r\n b"),
+        ("Host: a", "Host: a\r\n\tb"),
         ("Host: a", "Host: a\r\nHost: a"),
         ("Host: a\r\n", ""),
         ("Host: a", "Host : a"),
@@ -38,6 +39,7 @@ fn what_parsers_read_differently_is_not_plain() {
         ("Content-Length: 1", "Content-Length: +1"),
         ("Content-Length: 1", "Content-Length: 1, 1"),
         ("Content-Length: 1", "Content-Length:"),
+        ("Content-Length: 1", "Content-Length: 0000000000000000001"),
         ("Content-Length: 1", "Transfer-Encoding: chunked"),
         ("Host: a", "Host: a\r\nUpgrade: h2c"),
         ("x", ""),
@@ -62,7 +64,14 @@ fn what_parsers_read_differently_is_not_plain() {
     };
     assert!(read_request(head(95, 9).as_bytes()).is_some());
     assert_eq!(read_request(head(96, 9).as_bytes()), None);
-    assert_eq!(read_request(head(1, 1 << 16).as_bytes()), None);
+    let around = head(1, 0).len();
+    assert!(read_request(head(1, (1 << 16) - around).as_bytes()).is_some());
+    assert_eq!(
+        read_request(head(1, (1 << 16) - around + 1).as_bytes()),
+        None
+    );
+    let digits = accepted.replacen(" 1\r", " 000000000000000001\r", 1);
+    assert_eq!(read_request(digits.as_bytes()).unwrap().body, b"x");
 }
 
 #[test]
@@ -78,6 +87,9 @@ fn responses_end_where_their_status_and_length_say() {
     );
     for refused in [
         "HTTP/1.1 204 x\r\n\r\nall",
+        "HTTP/1.1 204 x\r\nContent-Length: 3\r\n\r\nall",
+        "HTTP/1.1 304 x\r\n\r\nall",
+        "HTTP/1.1 199 x\r\n\r\nall",
         "HTTP/1.1 100 x\r\n\r\nall",
         "HTTP/1.1 101 x\r\n\r\n",
         "HTTP/1.1 099 x\r\n\r\n",
@@ -86,6 +98,70 @@ fn responses_end_where_their_status_and_length_say() {
     ] {
         assert_eq!(read(refused), None, "{refused:?}");
     }
+}
+
+#[test]
+fn a_response_without_a_body_has_neither_a_length_nor_one() {
+    let write = |status: u16, body: &[u8]| {
+        String::from_utf8(write_response(status, "x", &mut [("A", "1")], body)).unwrap()
+    };
+    for status in [100, 199, 204, 304] {
+        let line = format!("HTTP/1.1 {status} x\r\nA: 1\r\n\r\n");
+        assert_eq!(write(status, b"body"), line);
+        assert_eq!(write(status, b""), line);
+    }
+    for status in [200, 203, 205, 303, 305] {
+        let line = format!("HTTP/1.1 {status} x\r\n");
+        assert_eq!(
+            write(status, b"hi"),
+            format!("{line}Content-Length: 2\r\nA: 1\r\n\r\nhi")
+        );
+        assert_eq!(
+            write(status, b""),
+            format!("{line}A: 1\r\nContent-Length: 0\r\n\r\n")
+        );
+    }
+}
+
+#[test]
+fn a_request_has_its_lines_in_the_order_of_go() {
+    let write = |method: &str, body: &[u8]| {
+        let mut headers = [
+            ("X", "2"),
+            ("B", "1"),
+            ("User-Agent", "me"),
+            ("X", "1"),
+            ("Host", "other"),
+            ("Trailer", "t"),
+            ("Transfer-Encoding", "chunked"),
+            ("Content-Length", "9"),
+        ];
+        String::from_utf8(write_request(method, "/", "a", &mut headers, body)).unwrap()
+    };
+    let (first, rest) = (
+        "/ HTTP/1.1\r\nHost: a\r\nUser-Agent: me\r\n",
+        "B: 1\r\nX: 2\r\nX: 1\r\n\r\n",
+    );
+    for method in ["POST", "PUT", "PATCH"] {
+        assert_eq!(
+            write(method, b""),
+            format!("{method} {first}Content-Length: 0\r\n{rest}")
+        );
+    }
+    for method in ["GET", "DELETE", "OPTIONS"] {
+        assert_eq!(write(method, b""), format!("{method} {first}{rest}"));
+        assert_eq!(
+            write(method, b"x"),
+            format!("{method} {first}Content-Length: 1\r\n{rest}x")
+        );
+    }
+}
+
+#[test]
+fn a_letter_after_a_hyphen_is_a_capital() {
+    assert_eq!(canonical_name("x-REQUEST-id"), "X-Request-Id");
+    assert_eq!(canonical_name("x_a-b"), "X_a-B");
+    assert_eq!(canonical_name("-é-É"), "-é-É");
 }
 
 proptest! {
@@ -136,6 +212,11 @@ fn a_request_is_acknowledged_to_its_verified_source() {
     for (from, to, frame) in [
         ("1/2", "1/1", &b"<m1>"[..]),
         ("1/2", "2/+3", b"(m1)"),
+        ("1/2", "+1/2", b"(m1)"),
+        ("1/2", "x/2", b"<m1>"),
+        ("1/2", "/2", b"<m1>"),
+        ("1/2", "1/2/3", b"<m1>"),
+        ("1/2", "1/100000000000000000", b"(m1)"),
         ("1/2", "1/-3", b"<m1>"),
         ("1/2", "1/9999999999999999999", b"<m1>"),
         ("1/2", "", b"<m1>"),
@@ -169,6 +250,16 @@ fn what_the_caller_must_decide_is_not_acknowledged() {
             "{from} {to}"
         );
     }
+    for (length, written) in [(128, true), (129, false)] {
+        let request = REQUEST.replace("id-7", &format!("id-{}", "x".repeat(length - 3)));
+        out.clear();
+        let composed = acknowledgements();
+        assert_eq!(
+            composed.write(SUBJECT, request.as_bytes(), |_| false, &mut out),
+            written
+        );
+    }
+    out.clear();
     for subject in ["q.safe.443.web_shop.orders_shop._.GET._", "orders", ""] {
         assert!(!acknowledgements().write(subject, REQUEST.as_bytes(), |_| false, &mut out));
     }
