@@ -87,12 +87,45 @@ mod tests {
             clock.read(b"2024/02/29 23:59:59.5"),
             Some(1_709_251_199_500_000)
         );
+        assert_eq!(
+            clock.read(b"2000/02/29 00:00:00.1234567"),
+            Some(951_782_400_123_456)
+        );
+        assert_eq!(
+            clock.read(b"2000/03/01 00:00:00.1"),
+            Some(951_868_800_100_000)
+        );
         for text in [
             "2023/02/29 00:00:00",
+            "2100/02/29 00:00:00",
+            "1900/02/29 00:00:00",
+            "0000/01/01 00:00:00",
+            "2026/00/01 00:00:00",
+            "2026/01/00 00:00:00",
+            "2026/11/31 00:00:00",
+            "2026/11/21 08:60:00",
+            "2026/11/21 08:00:60",
+            "2026/11/21",
             "2026/13/01 00:00:00",
             "2026/11/21 24:00:00",
         ] {
-            assert_eq!(clock.read(text.as_bytes()), None);
+            assert_eq!(clock.read(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_full_time_has_one_form() {
+        let mut clock = Clock::default();
+        let text = b"1970/01/01 00:00:01.000002";
+        assert_eq!(clock.read_full(text), Some(Some(1_000_002)));
+        for at in 0..WITH_FRACTION {
+            for byte in *b"/: .x" {
+                let mut other = *text;
+                if std::mem::replace(&mut other[at], byte) != byte {
+                    assert_eq!(clock.read_full(&other), None, "{at}");
+                }
+            }
+        }
+        assert_eq!(clock.read_full(b"1970/13/01 00:00:01.000002"), Some(None));
     }
 }
