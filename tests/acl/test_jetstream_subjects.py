@@ -101,6 +101,10 @@ def test_the_broker_knows_every_request_of_the_grammar(tmp_path):
     ("$JS.ACK.hub.aBcDeFgH.ORDERS.shipper.1.2.3.1700000000000000000.4.x", "acknowledgement",
      "$JS.ACK.hub.aBcDeFgH.ORDERS.shipper.*.*.*.*.>"),
     ("$JS.FC.ORDERS.IbzRyL9J.fg6gTR", "flow-control", "$JS.FC.ORDERS.*.*"),
+    ("$JS.API.CONSUMER.INFO.ORDERS.shipment", "consumer-info",  # eight letters
+     "$JS.API.CONSUMER.INFO.ORDERS.shipment"),
+    ("$JS.ACK.hub.aBcDeFgH.ORDERS.shipper.1.2.3.1700000000000000000.4", "acknowledgement",
+     "$JS.ACK.hub.aBcDeFgH.ORDERS.shipper.*.*.*.*.*"),
     ("$KV.cfg.a.b", "kv-key", "$KV.cfg.a.b"),
     ("$O.files.C.RuIwxa7N71oUQww3oBkUyy", "object-chunk", "$O.files.C.*"),
     ("$O.files.M.cmVwb3J0", "object-meta", "$O.files.M.cmVwb3J0"),
@@ -113,6 +117,39 @@ def test_a_subject_is_read_and_what_is_made_up_is_folded(subject, name, folded):
     use = jetstream_use(subject)
     assert (use.row.name, use.folded()) == (name, folded)
     assert use.values.get("stream", "ORDERS") in ("ORDERS", "KV_cfg")
+
+
+@pytest.mark.parametrize(("operation", "names"), [
+    ("read", "message-get stream-snapshot direct-get direct-get-last consumer-next"),
+    ("write", "stream-restore restore-chunk kv-key object-chunk object-meta"),
+    ("delete", "stream-delete stream-purge message-delete account-purge"),
+    ("acknowledge", "acknowledgement acknowledgement flow-control flow-control "
+                    "snapshot-acknowledgement"),
+    ("event", "api-audit advisory metric"),
+    ("info", "account-info stream-names stream-list stream-info consumer-names consumer-list "
+             "consumer-info"),
+])  # fmt: skip
+def test_each_operation_has_its_requests(operation, names):
+    rows = [each for each in JETSTREAM_SUBJECTS if each.operation == operation]
+    assert sorted(each.name for each in rows) == sorted(names.split())
+    assert {each.publisher for each in rows} == {"broker" if operation == "event" else "client"}
+
+
+def test_the_broker_answers_and_keeps_some_requests_to_the_system_account():
+    unanswered = {each.name for each in JETSTREAM_SUBJECTS if not each.answered}
+    assert unanswered == {"flow-control", "snapshot-acknowledgement", "api-audit", "advisory",
+                          "metric"}  # fmt: skip
+    of_system = {each.name for each in JETSTREAM_SUBJECTS if each.system}
+    assert of_system == {
+        each.name for each in JETSTREAM_SUBJECTS
+        if each.template.split(".")[2] in ("META", "SERVER", "ACCOUNT")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["API", "ACK", "FC", "EVENT", "SNAPSHOT"])
+def test_a_word_of_the_grammar_does_not_name_a_domain(word):
+    assert jetstream_use(f"$JS.{word}.API.INFO") is None
+    assert jetstream_use("$JS.hub.API.INFO").domain == "hub"
 
 
 def test_a_consumer_with_a_chosen_name_is_kept():

@@ -12,6 +12,7 @@ from local_run import read
 from test_trace_reference import compare
 from trace_writer import Trace, random_trace
 
+from subtrie._nats.container_lines import DOCKER, LONGEST, unwrapped, whole_lines
 from subtrie.audit import Questions, audit
 from subtrie.audit._readers.log_reader import whole_logs
 from subtrie.wire import OperationRow, read_operations
@@ -85,6 +86,35 @@ def test_a_line_of_many_parts_is_one_line(wrap, size: int) -> None:
     texts = [*(wrap(part, ends=False) for part in parts[:-1]), wrap(parts[-1])]
     rows, counts = (found := read("\n".join([*texts, ""]).encode())), found.counts
     assert (list(rows), counts["payloads"], counts["unparseable_lines"]) == ([], 1, 0)
+
+
+#: Ends of a record that was cut, in the middle of an escape or before one.
+CUT = ["", "\\", "\\u", "\\ud8", "\\ud83d", "\\ud83d\\", "\\ud83d\\ude0", "\\n"]
+
+
+@pytest.mark.parametrize("end", CUT)
+def test_a_record_that_was_cut_is_a_line_if_it_is_longer_than_what_is_read(end) -> None:
+    head = DOCKER + '"'
+    for size, read_ in ((LONGEST, False), (LONGEST + 1, True)):
+        text = "a" * (size - len(head) - len(end))
+        found = unwrapped(head + text + end)
+        if not read_:
+            assert found is None
+        else:
+            assert found is not None
+            assert set(found.text.removeprefix(text)) <= {"\ufffd"}
+            assert found.text.startswith(text)
+            assert found.ends
+
+
+def test_the_first_bytes_of_a_line_in_parts_are_kept() -> None:
+    parts = [(5, cri("a" * 40_000, ends=False)), (6, cri("b" * 40_000)), (7, cri("c"))]
+    assert list(whole_lines(parts)) == [
+        (5, "a" * 40_000 + "b" * (LONGEST + 1 - 40_000)), (7, "c"),
+    ]  # fmt: skip
+    open_ = [(1, docker("a", ends=False)), (2, docker("b", ends=False)), (3, "other")]
+    assert list(whole_lines(open_)) == [(1, "ab"), (3, "other")]
+    assert list(whole_lines(open_[:2])) == [(1, "ab")]
 
 
 @pytest.mark.parametrize("wrap", [docker, cri])
