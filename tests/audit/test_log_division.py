@@ -11,6 +11,7 @@ from local_run import read
 from trace_writer import Trace, random_trace
 
 from subtrie.audit._readers.log_reader import (
+    BATCH_ROWS,
     LogRange,
     divide,
     holds_server_lines,
@@ -179,6 +180,17 @@ def test_a_damaged_or_shorter_log_is_an_error(tmp_path: Path) -> None:
         path.write_bytes(broken)
         with pytest.raises(OSError, match=r"damaged|CRC"):
             list(read_range(whole_logs([str(path)])[0]))
+
+
+def test_a_batch_is_not_larger_than_a_block_of_lines_needs(tmp_path: Path) -> None:
+    """Memory is that of a batch, whatever the size of a log."""
+    path = tmp_path / "n.log"
+    path.write_text(f"{_TRACED}[PING]\n" * 60_000)
+    (log,) = whole_logs([str(path)])
+    sizes = [len(batch) for batch in read_range(log, ["op"])]
+    assert sum(sizes) == 60_000
+    assert max(sizes) < 40_000
+    assert min(sizes[:-1]) >= BATCH_ROWS
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])

@@ -58,6 +58,19 @@ def test_servers_that_alternate_across_ranges_are_refused(tmp_path):
         sum(len(batch) for part in parts for batch in read_range(part))
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_last_line_may_be_the_one_that_tells(tmp_path, end):
+    lines = [*of_process(7)[:20], *of_process(8, 2), of_process(7)[21]]
+    path = tmp_path / "both.log"
+    path.write_text("\n".join(lines) + end)
+    (log,) = whole_logs([str(path)])
+    with pytest.raises(ValueError, match="several servers alternate"):
+        list(read_range(log))
+    path.write_text("\n".join(lines[:-1]) + end)
+    (log,) = whole_logs([str(path)])
+    assert sum(map(len, read_range(log))) > 100
+
+
 def test_a_growing_log_of_two_servers_is_refused(both):
     with pytest.raises(ValueError, match="several servers alternate"):
         advance([str(both)], empty_offset())

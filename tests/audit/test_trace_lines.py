@@ -365,6 +365,11 @@ def test_a_line_of_a_log_may_be_longer_than_what_a_server_reads() -> None:
     assert found["subject"] == "a" * 100_000
 
 
+def test_a_surrogate_that_does_not_stand_for_a_byte_is_replaced_alone() -> None:
+    assert unquote("ab\ud800c\\n\udcff") == "ab?c\n\udcff"
+    assert unquote("ab\udcff\\n") == "ab\udcff\n"
+
+
 def test_a_size_has_up_to_eighteen_digits() -> None:
     found = log_operation(_traced("cid", "<<-", f"HPUB a {10**17} {10**18 - 1}"))
     assert (found["header_size"], found["size"]) == (10**17, 10**18 - 1)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import stat
+import zlib
 
 import pytest
 from hypothesis import given
@@ -232,3 +233,18 @@ def test_random_bytes_raise_only_wire_errors(tmp_path_factory, noise):
     assert plain(found)[0] == plain(found)[-1] == ("c2s", 1, b"good")
     assert len(found) >= 2
     assert json.dumps([record.offset for record in found])
+
+
+@pytest.mark.parametrize("kind", [len(capture.RECORD_KINDS), 255])
+def test_a_record_of_an_unknown_kind_is_damaged(tmp_path, kind):
+    good = pack(Record("c2s", 1, 2, b"PING\r\n"))
+    body = bytes([kind]) + good[capture._HEAD.size + 1 :]
+    length = len(body).to_bytes(4, "little")
+    unknown = MARK + length + zlib.crc32(length + body).to_bytes(4, "little") + body
+    assert len(unknown) == len(good)
+    file = tmp_path / "000001.capture"
+    file.write_bytes(capture.MAGIC + unknown + good)
+    with pytest.raises(WireError) as caught:
+        list(capture.read(file))
+    assert (caught.value.reason, caught.value.position) == ("record", len(capture.MAGIC))
+    assert [each.data for each in capture.read(file, start=caught.value.resume)] == [b"PING\r\n"]

@@ -58,6 +58,8 @@ def test_secrets_are_redacted_unless_revealed():
 def test_a_page_reports_whether_it_is_complete():
     assert not monitor.loads(json.dumps({**CONNZ, "total": 2})).complete
     assert not monitor.loads(json.dumps({**CONNZ, "offset": 1})).complete
+    routes = monitor.loads('{"routes":[],"total":9,"limit":5}')  # which has no pages
+    assert (routes.complete, routes.total, routes.limit) == (True, None, None)
 
 
 def test_subsz_and_routez():
