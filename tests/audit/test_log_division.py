@@ -176,7 +176,11 @@ def test_a_damaged_or_shorter_log_is_an_error(tmp_path: Path) -> None:
         list(read_range(log))
     packed = gzip.compress(data)
     middle = len(packed) // 2
-    for broken in (packed[:-1], packed[:middle] + b"\xff" * 40 + packed[middle + 40 :]):
+    for broken in (
+        packed[:-1],
+        packed[:middle] + b"\xff" * 40 + packed[middle + 40 :],
+        packed[:10] + b"\x07" + packed[11:],  # the first block has no valid type
+    ):
         path.write_bytes(broken)
         with pytest.raises(OSError, match=r"damaged|CRC"):
             list(read_range(whole_logs([str(path)])[0]))

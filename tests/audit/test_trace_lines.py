@@ -14,7 +14,7 @@ from local_run import counts, messages, read
 from subtrie import WireError, wire
 from subtrie.wire._go_quote import unquote
 from subtrie.wire._trace_operations import log_operation
-from subtrie.wire.log import parse_line
+from subtrie.wire.log import parse_line, read_prefix
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "nats_wire.jsonl"
 ROWS = [row for row in map(json.loads, VECTORS.open()) if row["conn"] == "trace_log"]
@@ -368,6 +368,17 @@ def test_a_line_of_a_log_may_be_longer_than_what_a_server_reads() -> None:
 def test_a_surrogate_that_does_not_stand_for_a_byte_is_replaced_alone() -> None:
     assert unquote("ab\ud800c\\n\udcff") == "ab?c\n\udcff"
     assert unquote("ab\udcff\\n") == "ab\udcff\n"
+
+
+@pytest.mark.parametrize(
+    ("login", "user", "how"),
+    [("APP/user:u", "u", "user"), ("APP/nkey:U", "U", "nkey"), ("APP/jwt:J", "J", "jwt"),
+     ("APP/token", None, "token"), ("APP/other:x", None, None)],
+)  # fmt: skip
+def test_a_prefix_says_what_its_user_is(login, user, how) -> None:
+    found = read_prefix(FRONT.replace("APP/user:u", login) + "<<- [PING]")
+    assert found is not None
+    assert (found[0].user, found[0].login) == (user, how)
 
 
 def test_a_size_has_up_to_eighteen_digits() -> None:

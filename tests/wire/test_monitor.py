@@ -58,7 +58,7 @@ def test_secrets_are_redacted_unless_revealed():
 def test_a_page_reports_whether_it_is_complete():
     assert not monitor.loads(json.dumps({**CONNZ, "total": 2})).complete
     assert not monitor.loads(json.dumps({**CONNZ, "offset": 1})).complete
-    routes = monitor.loads('{"routes":[],"total":9,"limit":5}')  # which has no pages
+    routes = monitor.loads('{"routes":[],"total":9,"limit":5}')  # which is not in pages
     assert (routes.complete, routes.total, routes.limit) == (True, None, None)
 
 
@@ -78,6 +78,29 @@ def test_subsz_and_routez():
     )
     (only,) = routez.subscriptions
     assert (only.kind, only.id, only.name, only.account) == ("route", 4, "b", "APP")
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        ('{"connections":[],"status":"ok"}', "connz"),
+        ('{"connections":[],"max_connections":1,"max_payload":2,"in_msgs":3}', "connz"),
+        ('{"num_subscriptions":1,"consumers":2,"messages":3}', "subsz"),
+        ('{"subscriptions_list":[],"max_payload":1}', "subsz"),
+        ('{"routes":[],"streams":1}', "routez"),
+    ],
+    ids=range(5),
+)
+def test_keys_of_another_page_do_not_hide_a_list(text, endpoint):
+    assert monitor.loads(text).endpoint == endpoint
+
+
+def test_of_two_lists_of_a_connection_the_detailed_one_is_read():
+    detail = [{"subject": "a", "sid": "1", "msgs": 7}]
+    connection = {"cid": 1, "subscriptions_list": ["a"], "subscriptions_list_detail": detail}
+    for document in ({"connections": [connection]}, {"routes": [{**connection, "rid": 1}]}):
+        (only,) = monitor.loads(json.dumps(document)).subscriptions
+        assert (only.subject, only.delivered) == ("a", 7)
 
 
 @pytest.fixture(scope="module")
