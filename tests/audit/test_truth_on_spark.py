@@ -76,6 +76,8 @@ def test_a_table_of_messages_twice_has_every_count_twice(spark, worlds):
               "accepted", "matched"}  # fmt: skip
     for name, table in once.items():
         doubled = [{k: v * 2 if k in counts and v else v for k, v in r.items()} for r in table]
+        for rate in (row["rate"] for row in doubled if row.get("rate")):
+            rate["counts"] = [2 * count for count in rate["counts"]]
         assert twice[name] == doubled, name
     assert once["call_graph"]
     rows.unpersist()
