@@ -16,8 +16,8 @@ import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
 
-from subtrie.audit import OutputFolderError, Questions
-from subtrie.audit._growing import VERSION, check_stream, may_be_several
+from subtrie.audit import OutputFolderError, Questions, open_run
+from subtrie.audit._growing import VERSION, GrowingAudit, check_stream, may_be_several
 from subtrie.audit._readers.growing_log import (
     RotatedAwayError,
     advance,
@@ -502,6 +502,34 @@ def test_an_offset_of_another_version_is_refused(live):
     for version in (0, 9):
         with pytest.raises(ValueError, match=f"offsets of version {version}"):
             advance([str(live)], {"version": version, "logs": {}})
+
+
+def test_an_audit_goes_on_in_its_own_directory_only(live, tmp_path):
+    out = tmp_path / "out"
+    live.write_bytes(messages("a", "b"))
+    growing = GrowingAudit([str(live)], str(out), planes=["q", "p"])
+    assert growing.read_on() is True
+    before = (out / "audit.json").read_bytes()
+    assert growing.read_on() is False, "nothing is new"
+    assert (out / "audit.json").read_bytes() == before
+    with open_run(out) as result:
+        (record,) = result.rows("runs")
+        assert json.loads(record["options"])["planes"] == ["p", "q"]
+        assert record["input_digest"] is None
+    # The next process goes on where this one was.
+    with live.open("ab") as file:
+        file.write(messages("c", start=10))
+    again = GrowingAudit([str(live)], str(out), planes=["q", "p"])
+    assert again.read_on(complete=True) is True
+    with open_run(out) as result:
+        assert result.counters["published"] == 3
+    with pytest.raises(ValueError, match="SUBTRIE_REDACT_KEY"):
+        GrowingAudit([str(live)], str(tmp_path / "other"), redact=["id"])
+    manifest = json.loads((out / "audit.json").read_text())
+    del manifest["stream"]["offset"]
+    (out / "audit.json").write_text(json.dumps(manifest))
+    with pytest.raises(OutputFolderError, match="has a stream of Spark"):
+        GrowingAudit([str(live)], str(out))
 
 
 def test_partials_that_cannot_be_gone_on_with_are_refused():
