@@ -13,6 +13,7 @@ from subtrie import AddressError, InvalidInput
 from subtrie._core import control_headers
 from subtrie.connector import (
     AckTimeout,
+    BusError,
     CallDepthExceeded,
     Connector,
     HTTPError,
@@ -21,6 +22,7 @@ from subtrie.connector import (
     Response,
     _actor,
     _client,
+    _codec,
     _config,
     _lifecycle,
     _runner,
@@ -307,6 +309,7 @@ def test_a_share_of_four_places(taken, asks, admitted):
         ({"a": 8, "b": 4}, "c", 3, False), ({"a": 8, "b": 4, "c": 2, "d": 2}, "d", 0, True),
         ({"a": 8, "b": 4, "c": 2, "d": 2}, "d", 1, False),
         ({"a": 8, "b": 4, "c": 2}, "d", 2, True),
+        ({"a": 1, "b": 5}, "b", 1, True), ({"a": 1, "b": 5}, "b", 3, False),
     ],
 )  # fmt: skip
 def test_a_share_of_eight_bytes(held, asks, size, admitted):
@@ -655,3 +658,106 @@ async def test_the_control_headers_of_a_short_message_are_not_measured(
         before = shop.metrics.rejects.get("malformed", 0)
         shop._client.responses.receive_payload(subject, response)
         assert shop.metrics.rejects.get("malformed", 0) == before + looked_at
+
+
+@pytest.mark.parametrize(("size", "read"), [(1 << 16, True), ((1 << 16) + 1, False)])
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nHost: a\r\n", b"HTTP/1.1 200 OK\r\n"])
+@pytest.mark.parametrize(
+    ("length", "body"),
+    [(b"Content-Length: 1", b"1"), (b"Transfer-Encoding: chunked", b"1\r\n1\r\n0\r\n\r\n")],
+    ids=["one parser", "the other parser"],
+)
+@pytest.mark.parametrize("filler", [b"y", b"\xff"])
+def test_a_head_has_64_kib(start, size, read, length, body, filler):
+    head = start + length + b"\r\nX: "
+    message = head.ljust(size - 4, filler) + b"\r\n\r\n" + body
+    parse = _codec.read_request if start[0:1] == b"G" else _codec.read_response
+    if read:
+        found = parse(message)
+        assert found.body == b"1"
+        assert found.headers.lists["X"] == [filler.decode("latin-1") * (size - 4 - len(head))]
+    else:
+        with pytest.raises(BusError, match="not an HTTP"):
+            parse(message)
+
+
+@pytest.mark.parametrize("deployment", ["LOCAL", "TESTING"])
+async def test_what_is_refused_before_the_loop_is_told_as_any_error(make_memory, deployment):
+    async with make_memory(HOST) as shop:
+        runtime, sent = shop._runtime, []
+        runtime.deployment = deployment
+        runner = shop._server.runner
+        runner._respond = lambda to, response: sent.append((to, response))
+        endpoint = shop._server.own_endpoints[0]
+        request = within(1.0, 1, asyncio.get_running_loop().time())
+        runner.refuse(endpoint, "subject", request, "reply")
+        ((to, response),) = sent
+        assert (to, response.status) == ("reply", 503)
+        assert (b"\n " in response.body) is (deployment == "LOCAL")
+        assert runtime.metrics.rejects["overload"] == 1
+        runtime.deployment = "TESTING"
+
+
+async def test_requests_are_handed_over_when_no_more_arrive(make_memory, monkeypatch):
+    async with make_memory(HOST) as shop:
+        server, steps, begun = shop._server, [], []
+        kinds = type(server), type(server._transport), type(server._runtime)
+        monkeypatch.setattr(kinds[0], "_read", lambda *_: (object(), "reply", None))
+        monkeypatch.setattr(kinds[0], "_acknowledge", lambda *_: None)
+        monkeypatch.setattr(kinds[1], "after_writes", lambda _, step: steps.append(step))
+        monkeypatch.setattr(kinds[2], "hand_over", lambda *_: begun.append(1))
+        for more in (1, 1, 0):
+            for _ in range(more):
+                server.receive_payload(server.own_endpoints[0], "subject", b"x")
+            if more and len(server._arrived) == 1:
+                continue
+            assert len(steps) == 1
+            steps.pop()()
+            assert bool(begun) is not bool(more), "one came after the last look, or none did"
+        assert not server._arrived
+        monkeypatch.undo()
+
+
+async def test_one_connector_of_a_plane_tells_of_the_process(make_memory, plane):
+    async with make_memory(HOST, plane=plane + "a"), make_memory(HOST, plane=plane + "b") as other:
+        assert other._runtime.is_first()
+        async with make_memory(WEB, plane=plane + "b") as second:
+            assert other._runtime.is_first()
+            assert not second._runtime.is_first()
+        async with make_memory(WEB, plane=plane + "0") as lesser:
+            assert lesser._runtime.is_first()
+
+
+async def test_a_test_waits_for_no_broker(make_memory):
+    async with make_memory(HOST) as shop:
+        assert shop._lifecycle._wait(120.0) == 0.0
+        shop._runtime.deployment = "LOCAL"
+        assert shop._lifecycle._wait(120.0) == 120.0
+        shop._runtime.deployment = "TESTING"
+
+
+@pytest.mark.parametrize(("left", "again"), [(0.0, False), (2**-10, True)])
+async def test_a_call_is_repeated_without_a_locality_while_time_is_left(
+    make_memory, monkeypatch, still, left, again
+):
+    async with make_memory(WEB, locality="us-west") as web:
+        client, now = web._client, still()
+        monkeypatch.setattr(client.nearest, "nearest", lambda key: "us")
+        asked = []
+
+        async def once(request, subject, **_more):
+            asked.append(request.url)
+            if len(asked) == 1:
+                loop = asyncio.get_running_loop()
+                monkeypatch.setattr(loop, "time", lambda: now + request.budget - left)
+                raise AckTimeout
+            return Response(200)
+
+        monkeypatch.setattr(type(client), "_once", lambda _, *given, **more: once(*given, **more))
+        if again:
+            assert (await web.request("GET", f"{URL}/x")).status == 200
+        else:
+            with pytest.raises(RequestTimeout):
+                await web.request("GET", f"{URL}/x")
+        assert ["loc-us." in each for each in asked] == [True, False][: 1 + again]
+        monkeypatch.undo()

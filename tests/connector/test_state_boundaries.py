@@ -13,10 +13,23 @@ from patience import until
 from subtrie import AddressError
 from subtrie.connector import BusError, HTTPError, RateLimiter, Request, Response, _system
 from subtrie.connector._actor import ISSUERS, _decoded, _keys_in, _object
-from subtrie.connector._config import Config, _warn_once, parse_config, value_of, variable_of
+from subtrie.connector._config import (
+    Config,
+    _warn_once,
+    parse_config,
+    read_config_files,
+    value_of,
+    variable_of,
+)
 from subtrie.connector._endpoint import Endpoint
 from subtrie.connector._headers import Headers, canonical
-from subtrie.connector._identity import address_url, reply_address, request_address, return_subject
+from subtrie.connector._identity import (
+    address_url,
+    reply_address,
+    request_address,
+    return_subject,
+    url_at,
+)
 from subtrie.connector._url import argument_without_value, at_instance, has_slot, parse_query
 
 from .test_actor_tokens import (  # noqa: F401 - a fixture
@@ -321,6 +334,10 @@ def test_a_subject_without_an_address():
     address = request_address("p.safe.444.web_example.shop_example._.GET._")
     assert address_url(address, "") == "https://shop.example:444/"
     assert address_url(address, "a=1") == "https://shop.example:444/?a=1"
+    for host in ("shop.example", "shop_example", "id-1.shop.example", "loc-us.shop_example"):
+        assert url_at(address, f"https://{host}:444/x?y", "a=1") == f"https://{host}:444/x?y"
+    for other in ("web.example:444", "shop.example:443", "id-.shop.example:444", "shop.example"):
+        assert url_at(address, f"https://{other}/x?y", "a=1") == "https://shop.example:444/?a=1"
 
 
 # --- rates
@@ -607,3 +624,23 @@ async def test_a_log_of_the_start_counts_the_endpoints(make_memory, caplog):
         assert len(started) == 1
         assert started[0].split(", ")[-1] == text
         assert "no broker: only this process is reached" in started[0]
+
+
+@pytest.mark.parametrize(("port", "kind"), [(416, "function"), (417, "inboundevent"),
+                                            (418, "function"), (443, "function")])  # fmt: skip
+def test_port_417_is_that_of_events(make_memory, port, kind):
+    shop = make_memory(HOST)
+
+    @shop.endpoint("POST", f":{port}/x")
+    def add(x: int) -> int:
+        return x
+
+    assert shop.endpoints[-1].kind == kind
+
+
+@pytest.mark.parametrize(("more", "value"), [(0, "x"), (1, "")])
+def test_a_configuration_file_has_one_mebibyte(tmp_path, monkeypatch, more, value):
+    monkeypatch.chdir(tmp_path)
+    text = b"shop.example:\n  A: x\n".ljust((1 << 20) + more, b"#")
+    (tmp_path / "config.yaml").write_bytes(text)
+    assert read_config_files(tmp_path).get("shop.example", {}).get("A", "") == value

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from .._core.errors import refusal
@@ -36,16 +36,16 @@ class Credentials:
     """The credentials of one service; ``repr`` shows no secret, and of the URL host and port."""
 
     url: str
-    creds: str = field(default="", repr=False)
+    creds: str = ""
     cert: Path | None = None
     key: Path | None = None
     ca: Path | None = None
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
+    user: str = ""
+    password: str = ""
+    token: str = ""
     digest: str = ""
     from_variables: bool = False
-    creds_file: Path | None = field(default=None, repr=False)
+    creds_file: Path | None = None
 
     def __repr__(self) -> str:
         servers = ", ".join(shown_url(url) for url in self.url.split(","))
