@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from subtrie.audit import Questions, audit
+from subtrie.audit import Questions, Run, audit, open_run
+from subtrie.audit._growing import GrowingAudit
 from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._readers.payload_heads import heads_in, heads_of_capture
 from subtrie.wire.capture import Writer
@@ -191,6 +192,30 @@ def test_a_compressed_log_has_the_same_heads(log: Any, tmp_path: Path) -> None:
     packed = tmp_path / "nats.log.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read(packed, 500) == read(path, 1_000_000)
+
+
+def test_a_log_that_grows_has_the_latencies_of_its_whole(tmp_path: Path) -> None:
+    lines = ["[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"]
+    for number in range(4):
+        lines += message(2 * number + 1, 1, CALL, REQUEST.format(f"m{number}"))
+        lines += message(2 * number + 1.5, 2, REPLY, RESPONSE.format(f"m{number}", 200, "Res"))
+    log = tmp_path / "nats.log"
+    log.write_text("".join(lines))
+    questions = Questions(payloads="heads")
+
+    def latencies(run: Run) -> list[dict[str, Any]]:
+        return [row for row in run.rows("latency") if row["kind"] == "microbus"]
+
+    with audit([str(log)], questions=questions) as whole:
+        wanted = latencies(whole)
+    assert [(row["count"], row["errors"]) for row in wanted] == [(4, 0)]
+    log.write_text("".join(lines[: len(lines) // 2]))
+    growing = GrowingAudit([str(log)], str(tmp_path / "out"), questions=questions)
+    growing.read_on()
+    log.write_text("".join(lines))
+    growing.read_on(complete=True)
+    with open_run(tmp_path / "out") as result:
+        assert latencies(result) == wanted
 
 
 def test_snapshots_have_no_payloads(tmp_path: Path) -> None:
