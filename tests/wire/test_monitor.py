@@ -266,6 +266,12 @@ def test_secrets_in_the_log_are_redacted_unless_revealed():
     )
     assert log.parse_line(sentence).message == "jwt [REDACTED]"
     assert "eyJ" in log.parse_line(sentence, reveal=True).message
+    payload = LINE.partition("<<-")[0] + '<<- MSG_PAYLOAD: ["{\\"pass\\":\\"hunter2\\"}"]'
+    assert log.parse_line(payload).payload == '{"pass":"[REDACTED]"}'
+    assert log.parse_line(payload, reveal=True).payload == '{"pass":"hunter2"}'
+    plain = "[1] 2026/11/21 02:50:28.844932 [INF] jwt eyJ0eXAiOiJK.eyJqdGki"
+    assert log.parse_line(plain).message == "jwt [REDACTED]"
+    assert "eyJ" in log.parse_line(plain, reveal=True).message
 
 
 @pytest.mark.parametrize(
