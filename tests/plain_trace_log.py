@@ -456,6 +456,10 @@ def _acknowledged(subject: str | None) -> str | None:
     return f"{tokens[begin]}.{tokens[begin + 1]}"
 
 
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\u00(..)", lambda code: chr(int(code[1], 16)), text)
+
+
 def _told_by_jetstream(quoted: str) -> list[Row]:
     """Return what an answer of JetStream says: who stored a message, what streams store, and
     which acknowledgements consumers ask for.
@@ -481,8 +485,8 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
             name = re.match(r'"([^"\\]*)"', config)
             own = config.split('"config":{')[0].partition('"subjects":[')[2]
             for pattern in re.match(r'(?:"[^"]*",?)*', own)[0].split('"')[1::2] if name else ():
-                subject = re.sub(r"\\u00(..)", lambda code: chr(int(code[1], 16)), pattern)
-                found.append({"op": "STREAM", "queue": _shown(name[1]), "subject": _shown(subject)})
+                subject = _shown(_unescaped(pattern))
+                found.append({"op": "STREAM", "queue": _shown(name[1]), "subject": subject})
     if text.startswith('{"type":"io.nats.jetstream.api.v1.consumer_'):
         for one in text.split('"stream_name":')[1:]:
             known = re.match(
@@ -492,9 +496,13 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
             )
             if known is not None:
                 stream, name, policy, to = known.groups()
+                filters = re.findall(r'"filter_subject":"([^"]*)"', one)
+                listed = re.search(r'"filter_subjects":\[([^]]*)\]', one)
+                filters += re.findall(r'"([^"]*)"', listed[1]) if listed else []
                 made_up = re.fullmatch(r"[0-9A-Za-z]{22}|(?=.*[0-9A-Z])[0-9A-Za-z]{8}", name)
                 found.append({"op": "CONSUMER", "subject": policy,
                               "reply": _shown("" if made_up else to or ""),
+                              "sid": _shown("" if made_up else _unescaped(" ".join(filters))),
                               "queue": _shown(f"{stream}.{'*' if made_up else name}")})  # fmt: skip
     return found
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from subtrie.audit._answers import sums as sums_module
-from subtrie.audit._answers.consumers import consumer_rows
+from subtrie.audit._answers.consumers import ToldConsumer, consumer_rows
 from subtrie.audit._answers.evidence import left_open, together
 from subtrie.audit._answers.flows import answered, divided, per_minute
 from subtrie.audit._answers.folding import fold, is_variable
@@ -260,9 +260,9 @@ def test_a_consumer_of_which_no_client_received_any_has_a_row():
         "consumer", ("S", "c", "explicit", "b", "OTHER", None, None), (2, 0, 0, 0, 0, None, None)
     )
     rows = consumer_rows(sums, {
-        ("ACC", "S", "c"): ("explicit", "deliver.c"), ("ACC", "S", "d"): ("none", None),
-        (None, "S", "e"): ("all", "x"), (None, "S", "*"): ("none", None),
-        ("THIRD", "S", "c"): ("all", "y"),
+        ("ACC", "S", "c"): ToldConsumer("explicit", "deliver.c", "a.> b"),
+        ("ACC", "S", "d"): ToldConsumer("none"), (None, "S", "e"): ToldConsumer("all", "x"),
+        (None, "S", "*"): ToldConsumer("none"), ("THIRD", "S", "c"): ToldConsumer("all", "y"),
     })  # fmt: skip
     told_rows = {(r["consumer"], r["account"]): r for r in rows}
     assert len(rows) == len(told_rows) == 5
@@ -274,6 +274,7 @@ def test_a_consumer_of_which_no_client_received_any_has_a_row():
     )
     assert (first["acknowledged"], first["rejected"]) == (4, 2), "and one in work"
     assert (first["first"], first["last"]) == (time_of(1), time_of(2))
+    assert first["filter_subject"] == "a.> b"
     assert told_rows["c", "OTHER"]["deliver_subject"] is None
     for name, account, policy, deliver in (
         ("d", "ACC", "none", None), ("e", None, "all", "x"), ("c", "THIRD", "all", "y"),
@@ -282,7 +283,7 @@ def test_a_consumer_of_which_no_client_received_any_has_a_row():
         assert (row["ack_policy"], row["deliver_subject"], row["delivered"], row["who"]) == (
             policy, deliver, 0, None,
         )  # fmt: skip
-    anywhere = consumer_rows(sums, {(None, "S", "c"): ("explicit", "z")})
+    anywhere = consumer_rows(sums, {(None, "S", "c"): ToldConsumer("explicit", "z")})
     assert [row["deliver_subject"] for row in anywhere] == ["z", "z"]
 
 

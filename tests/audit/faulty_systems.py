@@ -4,7 +4,9 @@
 publishes to a stream that is full; ``ship`` may not create consumers; no client subscribes what a
 push consumer delivers to. ``leaf`` is a server with two accounts and a leaf node. Its faults: the
 leaf node is down for a time; ``mon`` asks a service that does not exist; ``bill`` is a slow
-consumer and is cut off.
+consumer and is cut off. ``limits`` is one server with two streams. Its faults: ``web`` publishes
+beside the stream that it means; ``quotes`` replies too late; ``upload`` publishes more than the
+server allows; the filter of a consumer is misspelt.
 """
 
 from __future__ import annotations
@@ -34,6 +36,24 @@ FULL, BARRED, UNHEARD = 17, 4, 12
 #: What was published while the leaf node was down, and what no service answers.
 DOWN, ABSENT = 14, 6
 
+#: What no stream stores, what is replied too late, and what is too large.
+BESIDE, LATE, LARGE = 9, 4, 3
+
+_LIMITS = """
+logtime_utc: true
+debug: true
+trace: true
+max_payload: 4096
+jetstream {{ store_dir: {store} }}
+authorization {{ users: [
+  {{ user: admin, password: admin }}
+  {{ user: web, password: web }}
+  {{ user: bill, password: bill }}
+  {{ user: report, password: report }}
+  {{ user: quotes, password: quotes }}
+  {{ user: upload, password: upload }}
+] }}
+"""
 _JETSTREAM = """
 logtime_utc: true
 debug: true
@@ -85,6 +105,14 @@ def jetstream(folder: Path) -> list[Path]:
     config = _JETSTREAM.format(store=json.dumps(store), barred=json.dumps(barred))
     with serving(folder, config) as url:
         asyncio.run(_streams(url))
+    return [folder / "server.log"]
+
+
+def limits(folder: Path) -> list[Path]:
+    """Write the log of the server with two streams to a folder; return it."""
+    config = _LIMITS.format(store=json.dumps(str(folder / "store")))
+    with serving(folder, config) as url:
+        asyncio.run(_beyond_limits(url))
     return [folder / "server.log"]
 
 
@@ -265,3 +293,51 @@ async def _slow(url: str, web: Client) -> None:
 
 def _count(log: Path, pattern: str) -> int:
     return len(re.findall(pattern, log.read_text()))
+
+
+async def _beyond_limits(url: str) -> None:
+    async with _clients(url, "admin", "web", "bill", "report", "quotes") as clients:
+        admin, web, bill, report, quotes = clients
+        stream = admin.jetstream()
+        await stream.add_stream(StreamConfig(name="ORDERS", subjects=["orders.>"]))
+        await stream.add_stream(StreamConfig(name="AUDIT", subjects=["audit.>"]))
+        for name, filtered in (("biller", "orders.*.billed"), ("packer", "orders.*.created")):
+            config = ConsumerConfig(durable_name=name, filter_subject=filtered)
+            await stream.add_consumer("ORDERS", config)
+        for _ in range(BESIDE):
+            await web.jetstream().publish("orders.eu.paid", b"{}")
+            await web.jetstream().publish("orders.eu.created", b"{}")
+            await web.publish("audits.order", b"{}")
+        pulled = await bill.jetstream().pull_subscribe_bind(consumer="packer", stream="ORDERS")
+        left = BESIDE
+        while left:
+            for message in await pulled.fetch(left, timeout=60):
+                await message.ack_sync()
+                left -= 1
+        waiting: list[Any] = []
+
+        async def keep(message: Any) -> None:
+            waiting.append(message)
+
+        await quotes.subscribe("quote.eu", cb=keep)
+        await quotes.flush()
+        for number in range(LATE):
+            inbox = report.new_inbox()
+            asked = await report.subscribe(inbox)
+            await report.publish("quote.eu", b"", reply=inbox)
+            await report.flush()
+            await until(lambda number=number: len(waiting) > number)
+            await asked.unsubscribe()  # it waits no longer
+            await report.flush()
+            await waiting[number].respond(b"42")
+            await quotes.flush()
+    host, port = url.removeprefix("nats://").split(":")
+    login = {"user": "upload", "pass": "upload", "name": "upload", "lang": "go", "version": "1.50"}
+    login["verbose"] = False
+    for _ in range(LARGE):
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(f"CONNECT {json.dumps(login)}\r\n".encode())
+            client.sendall(b"PUB files.report 9000\r\n" + b"x" * 9_000 + b"\r\n")
+            with contextlib.suppress(ConnectionError):
+                while client.recv(65_536):  # the server closes the connection
+                    pass

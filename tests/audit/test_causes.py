@@ -58,7 +58,7 @@ def test_a_reply_that_came_too_late_is_named(tmp_path):
     with audit([str(log)], questions=Questions()) as run:
         [finding] = [each for each in all_findings(run) if each.rule == "flows"]
     assert (finding.message, finding.count) == (
-        "quotes replied when report did not wait any longer", 3,
+        "quotes replied when the requester did not wait any longer", 3,
     )  # fmt: skip
     assert finding.instead.startswith("Answer sooner, or let the requester wait longer")
 

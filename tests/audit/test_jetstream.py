@@ -165,6 +165,15 @@ _WRONG = (b'"error":{"code":404,"description":"no: of a"}', b'"stream":"A"')
         (b'{"type":"other.stream_info_response","config":{"name":"A","subjects":["a"]}}', []),
         (_OF_CONSUMER + b'"stream_name":"A","name":"b","config":{"ack_policy":"all"}}',
          [{"op": "CONSUMER", "queue": "A.b", "subject": "all"}]),
+        (_OF_CONSUMER + b'"stream_name":"A","name":"b","config":{"ack_policy":"all",'
+         b'"filter_subject":"x","filter_subjects":[]}}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all", "sid": "x"}]),
+        (_OF_CONSUMER + b'"stream_name":"A","name":"b","config":{"ack_policy":"all",'
+         b'"filter_subjects":["x.>",1,"y"]}}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all", "sid": "x.> y"}]),
+        (_OF_CONSUMER + b'"stream_name":"A","name":"b","config":{"ack_policy":"all",'
+         b'"filter_subjects":"x","filter_subject":""}}',
+         [{"op": "CONSUMER", "queue": "A.b", "subject": "all"}]),
         (_OF_CONSUMER + b'"stream_name":"A","name":"rzj7wEWp",'
          b'"config":{"ack_policy":"all","deliver_subject":"d"}}',
          [{"op": "CONSUMER", "queue": "A.*", "subject": "all"}]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_systems import ABSENT, BARRED, DOWN, FULL, jetstream, leaf
+from faulty_systems import ABSENT, BARRED, BESIDE, DOWN, FULL, LARGE, LATE, jetstream, leaf, limits
 from test_trace_reference import compare
 
 from subtrie._findings.finding import Finding
@@ -117,6 +117,23 @@ def test_a_leaf_node_that_was_down_is_named(of_leaf):
     assert "no client received it: the leaf node edge (cmd.till) was down from " in (
         of_leaf[1].message
     )
+
+
+@pytest.fixture(scope="module")
+def run_of_limits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    yield from audited(limits(tmp_path_factory.mktemp("limits")))
+
+
+def test_what_is_beyond_limits_is_all_that_is_found(run_of_limits):
+    """Large messages counted as undelivered, and a requester was advised to reconnect sooner."""
+    found = [(each.level, each.message, each.count) for each in all_findings(run_of_limits)]
+    assert sorted(found) == [
+        ("note", "The consumer biller delivers orders.*.billed, and stream ORDERS stored no such "
+                 "message", 1),
+        ("warning", "quotes replied when the requester did not wait any longer", LATE),
+        ("warning", "upload published messages larger than max_payload", LARGE),
+        ("warning", "web publishes what no subscriber receives", BESIDE),
+    ]  # fmt: skip
 
 
 def test_errors_and_consumers_in_a_capture():

@@ -30,8 +30,9 @@ enum Answer {
     Stored(Vec<u8>),
     /// The names of streams, each with a pattern of subjects that it stores.
     Streams(Vec<(Vec<u8>, Vec<u8>)>),
-    /// Consumers, as `ORDERS.shipper`, each with its ack policy and the subject that it delivers to.
-    Consumers(Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>),
+    /// Consumers, as `ORDERS.shipper`, each with its ack policy, the subject that it delivers to, and
+    /// the patterns of what it delivers.
+    Consumers(Vec<[Vec<u8>; 4]>),
     /// An error: the request, the stream (of a message that it did not store), and why.
     Failed(Vec<u8>, Vec<u8>, Vec<u8>),
 }
@@ -68,12 +69,13 @@ pub fn answered(
             }
         }
         Some(Answer::Consumers(found)) => {
-            for (queue, subject, reply) in &found {
+            for [queue, subject, reply, sid] in &found {
                 sink.add(&Event {
                     op: b"CONSUMER",
                     subject,
                     reply,
                     queue,
+                    sid,
                     ..base
                 });
             }
@@ -224,21 +226,41 @@ fn streams_in(config: &[u8], found: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Option<()> 
     Some(())
 }
 
-/// Return stream and consumer, the ack policy, and the subject that it delivers to, of a consumer that
-/// begins with the stream's name.
+/// Return stream and consumer, the ack policy, the subject that it delivers to, and the patterns of
+/// what it delivers, of a consumer that begins with the stream's name.
 ///
 /// A name that a client or the server makes up is `*`: there may be one for each connection.
-fn policy_of(one: &[u8]) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+fn policy_of(one: &[u8]) -> Option<[Vec<u8>; 4]> {
     let (mut stream, rest) = string(one)?;
     let (name, rest) = string(rest.strip_prefix(br#","name":"#)?)?;
     let at = memmem::find(rest, br#""ack_policy":"#)?;
     let (policy, rest) = string(&rest[at + 13..])?;
-    let subject = memmem::find(rest, br#""deliver_subject":"#)
-        .filter(|_| !is_made_up(&name))
-        .and_then(|at| string(&rest[at + 18..]));
     stream.push(b'.');
-    stream.extend_from_slice(if is_made_up(&name) { b"*" } else { &name });
-    Some((stream, policy, subject.unwrap_or_default().0))
+    if is_made_up(&name) {
+        stream.push(b'*');
+        return Some([stream, policy, Vec::new(), Vec::new()]);
+    }
+    stream.extend_from_slice(&name);
+    let subject = memmem::find(rest, br#""deliver_subject":"#)
+        .and_then(|at| string(&rest[at + 18..]))
+        .unwrap_or_default();
+    Some([stream, policy, subject.0, filters(rest)])
+}
+
+/// Return the patterns of what a consumer delivers, with blanks between them; none if it is all.
+fn filters(config: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    if let Some(at) = memmem::find(config, br#""filter_subject":"#) {
+        found.extend(string(&config[at + 17..]).map(|(text, _)| text));
+    }
+    if let Some(at) = memmem::find(config, br#""filter_subjects":["#) {
+        let mut rest = &config[at + 19..];
+        while let Some((text, after)) = string(rest) {
+            found.push(text);
+            rest = after.strip_prefix(b",").unwrap_or(after);
+        }
+    }
+    found.join(&b' ')
 }
 
 /// Whether a consumer has a name that looks made up: a NUID, or a hash of 8 characters.
@@ -304,9 +326,13 @@ mod tests {
         for end in 0..body.len() {
             answer(&body[..end]);
         }
-        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_list_response\",\"consumers\":[{\"stream_name\":\"A\",\"name\":\"b\",\"config\":{\"ack_policy\":\"none\",\"deliver_subject\":\"d.b\"}},{\"stream_name\":\"A\",\"name\":\"rzj7wEWp\",\"config\":{\"ack_policy\":\"all\"}}]"#;
-        let rows = [("A.b", "none", "d.b"), ("A.*", "all", "")];
-        let rows = rows.map(|(name, text, to)| (name.into(), text.into(), to.into()));
+        let body = br#"["{\"type\":\"io.nats.jetstream.api.v1.consumer_list_response\",\"consumers\":[{\"stream_name\":\"A\",\"name\":\"b\",\"config\":{\"ack_policy\":\"none\",\"filter_subject\":\"x\",\"deliver_subject\":\"d.b\"}},{\"stream_name\":\"A\",\"name\":\"rzj7wEWp\",\"config\":{\"ack_policy\":\"all\",\"filter_subject\":\"y\"}},{\"stream_name\":\"A\",\"name\":\"c\",\"config\":{\"ack_policy\":\"all\",\"filter_subjects\":[\"y.\\u003e\",\"z\"]}}]"#;
+        let rows = [
+            ["A.b", "none", "d.b", "x"],
+            ["A.*", "all", "", ""],
+            ["A.c", "all", "", "y.> z"],
+        ];
+        let rows = rows.map(|row| row.map(Into::into));
         assert_eq!(answer(body), Some(Answer::Consumers(rows.to_vec())));
         for end in 0..body.len() {
             answer(&body[..end]);

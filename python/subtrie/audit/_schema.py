@@ -31,7 +31,8 @@ TABLES_VERSION = 5
 #: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A
 #: row STREAM has a pattern whose messages the stream in ``queue`` stores, and a row STORED is the
 #: answer of a stream that it stored a message; a row CONSUMER has the ack policy (``subject``) of
-#: the stream and consumer in ``queue``, and the subject that it delivers to (``reply``); a row
+#: the stream and consumer in ``queue``, the subject that it delivers to (``reply``), and the
+#: patterns of what it delivers (``sid``); a row
 #: ERROR says why (``queue``) JetStream refused what a client asked (``sid``), and the stream that
 #: did not store a message (``subject``). These are read of the payloads of JetStream's answers. A
 #: row ACK is what a client answered to a consumer (``queue``), unless it processed the message. A
@@ -242,7 +243,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "consumers": (
         *(("stream", "string"), ("consumer", "string"), ("who", "string")),
-        *(("ack_policy", "string"), ("deliver_subject", "string")),
+        *(("ack_policy", "string"), ("deliver_subject", "string"), ("filter_subject", "string")),
         *(("delivered", "bigint"), ("redelivered", "bigint")),
         *(("acknowledged", "bigint"), ("rejected", "bigint")),
         *_SPAN,

@@ -168,12 +168,12 @@ class Gone(NamedTuple):
     Attributes:
         told: Who it was, and when, in words.
         slow: The program, if it was too slow.
-        requester: The program, if it waited for a reply.
+        waited: Whether it waited for a reply; folded subjects of replies do not say who did.
     """
 
     told: str
     slow: Program | None
-    requester: str | None = None
+    waited: bool = False
 
 
 @dataclass
@@ -222,9 +222,7 @@ class Subscribers:
                 told = _told(found, pattern, self._leaf_node(found))
                 if told is None:
                     return None
-                waited = found.row["identity"] or found.row["conn"]
-                requester = waited if pattern.startswith(_INBOX) else None
-                return Gone(told, self._slow_one(found), requester)
+                return Gone(told, self._slow_one(found), pattern.startswith(_INBOX))
         return None
 
     def _slow_one(self, found: _Subscriber) -> Program | None:

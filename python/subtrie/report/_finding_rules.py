@@ -363,6 +363,20 @@ AGAIN = FindingRule(
     lambda row: bool(row["redelivered"] and (row["acknowledged"] or row["rejected"])),
 )
 
+#: The rule about consumers whose filter no stored message matched; what is wanted needs the flows.
+UNMATCHED = FindingRule(
+    "consumers",
+    ("stream", "consumer"),
+    None,
+    "filter_subject",
+    _always("note"),
+    lambda row: (
+        f"The consumer {row['consumer']} delivers {row['filter_subject']}, and stream "
+        f"{row['stream']} stored no such message"
+    ),
+    "Other messages were stored meanwhile: the filter is misspelled, or it waits for a rare one.",
+    _always("Compare the filter of the consumer with the subjects that the stream stores."),
+)
 #: The rule about consumers that deliver to a subject without a subscriber; its level and what is
 #: wanted need the subscriptions.
 UNHEARD = FindingRule(

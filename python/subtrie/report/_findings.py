@@ -26,7 +26,15 @@ from ._causes import (
     overlapped,
     with_slow_consumers,
 )
-from ._finding_rules import AGAIN, RULES, UNACKNOWLEDGED, UNHEARD, FindingRule, Row
+from ._finding_rules import (
+    AGAIN,
+    RULES,
+    UNACKNOWLEDGED,
+    UNHEARD,
+    UNMATCHED,
+    FindingRule,
+    Row,
+)
 from ._rows import earliest, latest, rate_of, rows_of, time_text
 
 if TYPE_CHECKING:
@@ -61,7 +69,7 @@ def all_findings(result: Run, *, name: str = "RUN", logs: Sequence[str] = ()) ->
     subscribers = Subscribers(result)
     last = _links(subscribers)  # what its messages tell of a leaf node is not told again
     rules = [_without_spoofed(each, result) for each in rules if each.table != last.table]
-    rules += [_unacknowledged(result), AGAIN, _unheard(result), last]
+    rules += [_unacknowledged(result), AGAIN, _unheard(result), _unmatched(result), last]
     judged = (
         each
         for rule in rules
@@ -132,6 +140,22 @@ def _unheard(result: Run) -> FindingRule:
     )
 
 
+def _unmatched(result: Run) -> FindingRule:
+    """Return the rule about consumers whose filter no stored message matched, of several others."""
+    stored: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for row in rows_of(result, "flows"):
+        kind, _, stream = str(row["subscriber"]).partition(" ")
+        if kind == "stream" and row["queue"] is None and row["delivered"]:
+            stored[stream, row["account"]].add(row["pattern"])
+
+    def wanted(row: Row) -> bool:
+        subjects = stored.get((row["stream"], row["account"]), set())
+        filters = (row.get("filter_subject") or "").split()
+        return bool(subjects and filters and not overlapped(subjects, filters))
+
+    return replace(UNMATCHED, wanted=lambda row: row["who"] is None and wanted(row))
+
+
 def _without_spoofed(rule: FindingRule, result: Run) -> FindingRule:
     """Return a rule that leaves out violations that are findings about a spoofed source."""
     if rule.table != "violations":
@@ -183,7 +207,7 @@ def _of_rule(
             message=shortened(rule.title(row) if gone is None else _gone(row, gone), _TITLE),
             user=next((str(row[name]) for name in _USERS if row.get(name)), ""),
             why=rule.why,
-            instead=rule.instead(row) if gone is None else _LATE if gone.requester else _GONE,
+            instead=rule.instead(row) if gone is None else _LATE if gone.waited else _GONE,
             count=group.count,
             rows=group.rows,
             witness=str(row[rule.witness]),
@@ -216,8 +240,8 @@ def _gone(row: Row, gone: Gone) -> str:
     publisher = row.get("publisher")
     if publisher is None:
         return gone.told
-    if gone.requester is not None:
-        return f"{publisher} replied when {gone.requester} did not wait any longer"
+    if gone.waited:
+        return f"{publisher} replied when the requester did not wait any longer"
     return f"{publisher} published while no client received it: {gone.told}"
 
 

@@ -172,8 +172,8 @@ def consumers(events: DataFrame) -> DataFrame:
         events: A table with the columns ``EVENTS``.
 
     Returns:
-        ``stream, consumer, who``, ``ack_policy``, ``deliver_subject``, ``delivered``,
-        ``redelivered``, ``acknowledged``, ``rejected``, ``first``, ``last``, and
+        ``stream, consumer, who``, ``ack_policy``, ``deliver_subject``, ``filter_subject``,
+        ``delivered``, ``redelivered``, ``acknowledged``, ``rejected``, ``first``, ``last``, and
         ``account``, ``user`` and ``client`` of the program.
 
     Raises:

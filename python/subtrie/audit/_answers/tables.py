@@ -15,7 +15,7 @@ from ...acl._synthesis import CLAIMED, Observed, Program, Thresholds, propose, r
 from .._identity import PROVEN
 from .._partial.rates import table_rate
 from .._schema import TABLE_KEYS, TABLES
-from .consumers import Told, consumer_rows
+from .consumers import Consumer, ToldConsumer, consumer_rows
 from .evidence import left_open, together
 from .flows import answered, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
@@ -42,14 +42,14 @@ class Answers:
 
     Attributes:
         sums: The sums of the messages.
-        told_consumers: Ack policy and subject of delivery of consumers by account, stream and name.
+        told_consumers: The settings of consumers.
     """
 
     def __init__(
         self, subscriptions: pa.Table, questions: Questions, window: int | None = None
     ) -> None:
         self.questions, self.sums, self._length = questions, Sums(), window
-        self.told_consumers: Told = {}
+        self.told_consumers: dict[Consumer, ToldConsumer] = {}
         self.subscriptions: Rows = subscriptions.to_pylist()
         rules = questions.rules or {}
         self.rules = numbered(rules, "publish")

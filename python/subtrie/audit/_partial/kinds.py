@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The version of the kinds and columns, which a stream keeps with its partials.
-VERSION = 15
+VERSION = 16
 
 _PROGRAM = ("user", "client")
 _PROOF = ("identity_source", *_PROGRAM)
@@ -103,9 +103,9 @@ KINDS: dict[str, Kind] = {
     ),
     # a pattern whose messages a stream stores; ``queue`` is the stream
     "stream": Kind((*_STREAM, "last_position"), _STREAM, None),
-    # the ack policy (subject) of a consumer, and the subject that it delivers to (reply); ``queue``
-    # is stream and consumer
-    "consumer": Kind((*_STREAM, "reply"), (*_STREAM, "reply"), None),
+    # the ack policy (subject) of a consumer, the subject that it delivers to (reply), and the
+    # patterns of what it delivers (sid); ``queue`` is stream and consumer
+    "consumer": Kind((*_STREAM, "reply", "sid"), (*_STREAM, "reply", "sid"), None),
     # acknowledgements of a consumer (queue) that say other (subject) than that it was processed
     "ack": Kind((*_CONNECTION, *_ACK, "count"), (*_CONNECTION, *_ACK), "queue"),
     # logins of a user from an address (subject), accepted or refused (op) for a reason (queue)

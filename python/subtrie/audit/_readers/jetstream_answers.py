@@ -72,11 +72,15 @@ def _policies(told: dict[str, Any]) -> Iterator[dict[str, str]]:
         stream, name, policy = each.get("stream_name"), each.get("name"), config.get("ack_policy")
         if isinstance(stream, str) and isinstance(name, str) and isinstance(policy, str):
             row = {"op": "CONSUMER", "queue": f"{stream}.{name}", "subject": policy}
-            to = config.get("deliver_subject")
             if made_up_name(name):
-                row["queue"] = f"{stream}.*"
-            elif isinstance(to, str):
+                yield row | {"queue": f"{stream}.*"}
+                continue
+            to, listed = config.get("deliver_subject"), config.get("filter_subjects")
+            filters = [config.get("filter_subject"), *(listed if isinstance(listed, list) else ())]
+            if isinstance(to, str):
                 row["reply"] = to
+            if known := [each for each in filters if each and isinstance(each, str)]:
+                row["sid"] = " ".join(known)
             yield row
 
 

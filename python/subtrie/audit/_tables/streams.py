@@ -17,6 +17,7 @@ from ..._nats.jetstream_subjects import (
     jetstream_use,
     made_up_name,
 )
+from .._answers.consumers import ToldConsumer
 from .._answers.folding import fold
 from .._identity import may_be_equal
 from .pattern_index import PatternIndex
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...acl._jetstream.streams import Streams
+    from .._answers.consumers import Consumer
     from .._partial.partial import Partial
 
 #: The receivers of the subjects that no client needs to subscribe, as the column ``subscriber``.
@@ -120,10 +122,11 @@ def deleted_streams(head: Partial) -> dict[tuple[str, str | None, str], int]:
 
 def _logged_consumers(
     head: Partial,
-) -> Iterator[tuple[str, str, str | None, str, str | None]]:
-    """Yield stream, name, account, ack policy and subject of delivery, as the log tells them."""
+) -> Iterator[tuple[str, str, str | None, str, str | None, str | None]]:
+    """Yield stream, name, account, ack policy, subject of delivery and filter of consumers."""
     table = head.table("consumer")
-    columns = (table[name].to_pylist() for name in ("queue", "account", "subject", "reply"))
+    names = ("queue", "account", "subject", "reply", "sid")
+    columns = (table[name].to_pylist() for name in names)
     for queue, *told in sorted(zip(*columns, strict=True), key=_null_first):
         stream, _, name = queue.partition(".")
         yield stream, name, *told
@@ -134,7 +137,7 @@ def ack_policies(
 ) -> dict[tuple[str, str], frozenset[tuple[str | None, str]]]:
     """Return the ack policies of each stream and consumer, as the log tells them or as given."""
     found: dict[tuple[str, str], set[tuple[str | None, str]]] = {}
-    for stream, name, account, policy, _ in _logged_consumers(head):
+    for stream, name, account, policy, *_ in _logged_consumers(head):
         found.setdefault((stream, name), set()).add((account, policy))
     for each in () if given is None else given.streams:
         for consumer in each.consumers or ():
@@ -143,17 +146,17 @@ def ack_policies(
     return {key: frozenset(policies) for key, policies in found.items()}
 
 
-def told_consumers(
-    head: Partial, given: Streams | None
-) -> dict[tuple[str | None, str, str], tuple[str, str | None]]:
-    """Return ack policy and subject of delivery of consumers by account, stream and name."""
-    found: dict[tuple[str | None, str, str], tuple[str, str | None]] = {}
-    for stream, name, account, policy, deliver in _logged_consumers(head):
-        found[account, stream, name] = policy, deliver
+def told_consumers(head: Partial, given: Streams | None) -> dict[Consumer, ToldConsumer]:
+    """Return what is known about consumers."""
+    found: dict[Consumer, ToldConsumer] = {}
+    for stream, name, account, policy, deliver, filters in _logged_consumers(head):
+        found[account, stream, name] = ToldConsumer(policy, deliver, filters)
     for each in () if given is None else given.streams:
         for consumer in each.consumers or ():
             key = each.key or each.account, each.name, _consumer_name(consumer.name)
-            found.setdefault(key, (consumer.ack_policy, consumer.deliver))
+            filters = " ".join(consumer.filters) or None
+            told_one = ToldConsumer(consumer.ack_policy, consumer.deliver, filters)
+            found.setdefault(key, told_one)
     return found
 
 
