@@ -9,7 +9,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.audit._answers.questions import load_rules
-from subtrie.audit._readers.log_files import input_kind
+from subtrie.audit._readers.log_files import input_kind, shown_path
 from subtrie.spark import audit
 
 CALL = "p1.safe.443.{}.b_com._.GET.x"
@@ -109,6 +109,19 @@ def test_a_snapshot_is_known_by_its_list(tmp_path, document):
     path = tmp_path / "saved.json"
     path.write_text(json.dumps({"server_id": "A", "now": "x" * 10_000} | document))
     assert input_kind(str(path)) == "snapshot"
+
+
+def test_a_document_may_begin_with_blanks(tmp_path):
+    path = tmp_path / "connz.json"
+    for blanks, kind in ((0, "snapshot"), (4_000, "snapshot"), (100_000, "log")):
+        path.write_text(" " * blanks + '{"connections":[]}')
+        assert input_kind(str(path)) == kind
+
+
+@pytest.mark.parametrize("scheme", ["s3", "S3", "gs+ssl"])
+def test_who_reads_a_store_is_not_shown(scheme):
+    shown = shown_path(f"{scheme}://user:secret@host/log?region=x&key=secret")
+    assert shown == f"{scheme}://[REDACTED]@host/log?region=x&key=[REDACTED]"
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,8 @@ async def tapped(folder: Path, config: Path) -> None:
         ("é", "é"),
         ("a\udcff", r"a\xff"),
         ("a\ud800", r"a\xed\xa0\x80"),
+        *((f"\ud800{chr(0xDC00 + byte)}", rf"\xed\xa0\x80\x{byte:02x}") for byte in (0x80, 0xFF)),
+        ("\udc7f\udd00", r"\xed\xb1\xbf\xed\xb4\x80"),
         ("\udcffé\ud800\udfff\U0001f600", r"\xffé\xed\xa0\x80\xed\xbf\xbf" + "\U0001f600"),
     ],
 )
