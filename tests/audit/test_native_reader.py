@@ -199,3 +199,35 @@ def test_secrets_are_redacted_in_every_column() -> None:
     assert SEED not in text
     assert "hunter2" not in text
     assert text.count("[REDACTED]") >= 8
+
+
+def _of_account(second: int, cid: int, account: str | None, *rest: str) -> list[str]:
+    login = "" if account is None else f' - "{account}/user:u"'
+    front = (
+        f'[7] 2026/11/21 08:00:00.{second:06} [TRC] 1.2.3.4:5 - cid:{cid} - "v1:go:n{cid}"{login}'
+    )
+    return [f"{front} - {each}\n" for each in rest]
+
+
+@pytest.mark.parametrize(
+    ("publishers", "receiver", "served"),
+    [
+        (("A", "B"), "B", [0, 1]), (("A", "B"), "A", [1, 0]),
+        # A message that its account imported is the latest one of another account.
+        (("A", "B"), "C", [0, 1]), (("B", "A"), "C", [0, 1]), (("A", "B", "D"), "C", [0, 0, 1]),
+        (("D", "B", "A"), "C", [0, 0, 1]), (("A", "B", "A"), "C", [1, 0, 0]),
+        (("B", "A", "D", "A"), "C", [0, 1, 0, 0]),
+        # Clients without an account are of $G, which the server prints for some of them.
+        ((None, "B"), "$G", [1, 0]), (("$G", "B"), None, [1, 0]), ((None, "B"), None, [1, 0]),
+        (("B", None), "$G", [0, 1]),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_a_delivery_is_of_a_message_of_its_account_else_of_the_latest(publishers, receiver, served):
+    lines = _of_account(0, 9, receiver, "<<- [SUB a 1]")
+    for number, account in enumerate(publishers, 1):
+        said = ("<<- [PUB a 2]", '<<- MSG_PAYLOAD: ["hi"]')
+        lines += _of_account(number, number, account, *said)
+    lines += _of_account(50, 9, receiver, "->> [MSG a 1 2]")
+    rows = read("".join(lines).encode())
+    assert [row["deliveries"] for row in rows if row["op"] == "PUB"] == served
