@@ -155,7 +155,7 @@ PARTS = {
                         "accounts", "connections", "consumers", "delivery_rule", "expectations",
                         "identity", "inboxes", "jetstream", "matched", "partials_add",
                         "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
-                        "several_servers", "traffic_sums", "without_times",
+                        "pattern_index", "several_servers", "traffic_sums", "without_times",
                     )
                 ),
             )
