@@ -147,17 +147,16 @@ PARTS = {
         tests=tuple(
             f"tests/{name}.py"
             for name in (
-                "answers/test_answer_boundaries", "answers/test_answer_options",
-                "answers/test_answer_rules", "answers/test_claimed_identities",
-                "answers/test_microbus_latency", "answers/test_payload_heads",
-                *(
-                    f"audit/test_{each}" for each in (
-                        "accounts", "connections", "consumers", "delivery_rule", "expectations",
-                        "identity", "inboxes", "jetstream", "matched", "partials_add",
-                        "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
-                        "pattern_index", "several_servers", "traffic_sums", "without_times",
-                    )
-                ),
+                *(f"answers/test_{each}" for each in (
+                    "answer_boundaries", "answer_columns", "answer_options", "answer_rules",
+                    "claimed_identities", "microbus_latency", "payload_heads",
+                )),
+                *(f"audit/test_{each}" for each in (
+                    "accounts", "connections", "consumers", "delivery_rule", "expectations",
+                    "identity", "inboxes", "jetstream", "matched", "partials_add", "pattern_index",
+                    "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
+                    "several_servers", "traffic_sums", "without_times",
+                )),
             )
         ),
     ),

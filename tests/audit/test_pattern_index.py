@@ -183,11 +183,8 @@ def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> 
 @given(subscriptions(), st.lists(st.sampled_from([*TEXTS, "a..b"]), max_size=4), ACCOUNTS)
 def test_the_nearest_pattern_is_one_of_the_account(subs, texts, account) -> None:
     index = index_of(subs)
-    apart = len({each.account for each in subs}) > 1
-    names = list(dict.fromkeys(
-        each.pattern for each in subs
-        if own(account, each.account) or (not apart and each.account is None)
-    ))  # fmt: skip
+    owned = {each.pattern for each in subs if own(account, each.account)}
+    names = [name for name in index.patterns.to_pylist() if name in owned]
     trie: Any = SubjectTrie(dialect="server")
     for name in names:
         trie.add(name, None)
