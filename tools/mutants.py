@@ -153,9 +153,9 @@ PARTS = {
                 )),
                 *(f"audit/test_{each}" for each in (
                     "accounts", "connections", "consumers", "delivery_rule", "expectations",
-                    "identity", "inboxes", "jetstream", "matched", "partials_add", "pattern_index",
-                    "plain_audit", "planted_faults", "programs", "read_once", "saved_events",
-                    "several_servers", "traffic_sums", "without_times",
+                    "identity", "inboxes", "jetstream", "matched", "partials_add",
+                    "parts_of_inputs", "pattern_index", "plain_audit", "planted_faults", "programs",
+                    "read_once", "saved_events", "several_servers", "traffic_sums", "without_times",
                 )),
             )
         ),

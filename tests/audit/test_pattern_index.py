@@ -107,7 +107,7 @@ def groups_in(index: PatternIndex) -> list[tuple[Any, ...]]:
     return [(s, a, names[n], q) for s, a, n, q in zip(*columns, strict=True)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), st.lists(st.tuples(st.sampled_from(TEXTS), ACCOUNTS), max_size=6))
 def test_matches_are_those_of_the_account_in_the_order_of_rows(subs, asked) -> None:
     index = index_of(subs)
@@ -132,7 +132,7 @@ def test_matches_are_those_of_the_account_in_the_order_of_rows(subs, asked) -> N
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), st.lists(st.tuples(st.sampled_from("stu"), PLACES | st.none())))
 def test_the_row_of_a_delivery_is_that_of_the_line_that_subscribed(subs, asked) -> None:
     index = index_of(subs)
@@ -144,7 +144,7 @@ def test_the_row_of_a_delivery_is_that_of_the_line_that_subscribed(subs, asked) 
     assert index.rows_of(deliveries).tolist() == [places.get(each, -1) for each in asked]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), st.lists(PLACES | st.none(), min_size=1, max_size=4))
 def test_a_group_lives_while_one_of_its_subscriptions_does(subs, positions) -> None:
     index = index_of(subs)
@@ -166,7 +166,7 @@ def test_a_group_lives_while_one_of_its_subscriptions_does(subs, positions) -> N
         ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), st.lists(st.tuples(st.sampled_from("stu"), ACCOUNTS, PLACES), max_size=5))
 def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> None:
     index = index_of(subs)
@@ -179,7 +179,7 @@ def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> 
             )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), st.lists(st.sampled_from([*TEXTS, "a..b"]), max_size=4), ACCOUNTS)
 def test_the_nearest_pattern_is_one_of_the_account(subs, texts, account) -> None:
     index = index_of(subs)
@@ -301,7 +301,7 @@ def messages(draw: Any) -> list[tuple[str, str, str | None, dict[int | None, int
     return draw(st.lists(row, max_size=6))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(subscriptions(), messages(), st.data())
 def test_coverage_is_what_each_group_matched_while_it_lived(subs, sent, data) -> None:
     index = index_of(subs)
