@@ -761,3 +761,18 @@ async def test_a_call_is_repeated_without_a_locality_while_time_is_left(
                 await web.request("GET", f"{URL}/x")
         assert ["loc-us." in each for each in asked] == [True, False][: 1 + again]
         monkeypatch.undo()
+
+
+async def test_the_calls_of_another_loop_have_timers_of_their_own(make_nats, monkeypatch):
+    async with make_nats(WEB) as web:
+        watched = []
+        monkeypatch.setattr(type(web._client._overdue), "watch", lambda *_: watched.append(1))
+
+        async def ask(timeout: float) -> None:
+            with pytest.raises(HTTPError):
+                await web.request("GET", f"{URL}/x", timeout=timeout)
+
+        await asyncio.to_thread(asyncio.run, ask(20))
+        assert not watched
+        await ask(0.5)
+        assert watched
