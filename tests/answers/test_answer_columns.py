@@ -451,6 +451,49 @@ def test_a_response_answers_the_first_request_with_its_message(heads) -> None:
         assert dict(found["latency"]) == dict(wanted["latency"])
 
 
+def latency_of(*rows: tuple[Any, ...]) -> dict[str | None, tuple[Any, ...]]:
+    """Return times and errors by responder, of heads: time, subject, message, op, status."""
+    names = ("time", "subject", "message_id", "op_code", "status")
+    none = dict.fromkeys(kind_schema("head").names)
+    heads = [none | dict(zip(names, row, strict=True)) for row in rows]
+    schema = pa.schema([(name, pa.int64() if name in ("time", "status") else pa.string())
+                        for name in none])  # fmt: skip
+    found = Sums()
+    microbus_sums(found, pa.Table.from_pylist(heads, schema))
+    return {key[3]: values for key, values in found["latency"].items()}
+
+
+REQUEST = (10, "p.safe.443.a_b.c_d._.GET.x", "m", "Req", None)
+REPLY = "p.reply._.c_d.a_b.i"
+
+
+@pytest.mark.parametrize(
+    ("subject", "message", "op"),
+    [("p.stray._.c_d.a_b.i", "m", "Res"), ("p.alpha._.c_d.a_b.i", "m", "Res"),
+     ("p.safe.443.c_d.a_b.i", "m", "Res"), ("p.reply._.c_d", "m", "Res"),
+     ("p.reply._.c_d.a_c.i", "m", "Res"), (REPLY, "n", "Res"), (REPLY, "m", "Ack"),
+     (REPLY, "m", "Req")],
+)  # fmt: skip
+def test_what_is_not_a_response_to_a_request(subject, message, op) -> None:
+    assert latency_of(REQUEST, (15, subject, message, op, 200)) == {None: ({None: 1}, 0)}
+    for code, failed in (("Res", 0), ("Err", 1)):
+        found = latency_of(REQUEST, (15, REPLY, "m", code, 200))
+        assert found == {"c.d": ({5: 1}, failed)}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "failed"),
+    [([None], 0), ([399], 0), ([400], 1), ([500, None], 0), ([200, 500], 0), ([0, 400], 0)],
+)
+def test_of_responses_at_one_time_the_least_status_counts(statuses, failed) -> None:
+    for order in (statuses, statuses[::-1]):
+        rows = [(15, REPLY, "m", "Res", status) for status in order]
+        assert latency_of(REQUEST, *rows) == {"c.d": ({5: 1}, failed)}
+        late = [(16, REPLY, "m", "Err", 500)]
+        assert latency_of(*late, *rows, REQUEST) == {"c.d": ({5: 1}, failed)}
+    assert latency_of(REQUEST, (9, REPLY, "m", "Res", 200)) == {"c.d": ({0: 1}, 0)}, "a clock"
+
+
 @pytest.mark.parametrize("seed", [3, 4])
 def test_the_latencies_of_a_world_here(tmp_path, seed) -> None:
     """Of one log, read whole and in parts; without heads there are none."""

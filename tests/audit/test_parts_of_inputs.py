@@ -205,6 +205,13 @@ def test_a_task_passes_on_what_it_holds_and_loses_nothing(monkeypatch, name, mos
     for one in (again, whole):
         listed = one.table("undelivered").select(columns).to_pylist()
         assert sorted(row["position"] for row in listed) == [0, 1, 2, 3]
+    sums = Reading().sums()
+    sums.add_events(batches[0])
+    # Each batch has a row that is listed, and what is held is the sum of both.
+    for beyond, partials in ((0, 6), (1, 4)):
+        monkeypatch.undo()
+        monkeypatch.setattr(parts, "_HELD", len(sums) + beyond)
+        assert added()[0] == partials
     assert whole.nbytes == 110 * whole.summed + 500 * whole.held
     assert whole.summed > 0 < whole.held
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from test_trace_reference import compare
 from trace_writer import Trace
 
+from subtrie.acl import Permissions
 from subtrie.audit import Questions, Run, audit, load_rules
 from subtrie.audit._answers.sums import MANY, MOST_PROGRAMS
 
@@ -251,3 +253,64 @@ def test_more_programs_than_a_number_are_one_row_of_each_rule(tmp_path: Path, co
             names_of = {row["client"] for row in run.rows(table) if row["user"]}
             assert len(names_of) == (count if count <= MOST_PROGRAMS else 1), table
             assert MANY not in names_of or names_of == {MANY}
+
+
+def test_the_sums_of_a_small_log_are_exact(tmp_path: Path) -> None:
+    """Each column of a flow and of a latency, and the times of its first and last message."""
+    trace = Programs("a", "b", "s", "q")
+    moments: list[Any] = []
+
+    def says(name: str, rest: str) -> None:
+        trace.says(name, rest)
+        moments.append(trace.clock.replace(tzinfo=UTC))
+
+    says("s", "<<- [SUB orders.* 1]")
+    says("q", "<<- [SUB orders.* g 1]")
+    for name, size in (("a", 2), ("a", 6), ("b", 4)):  # at 2, 5, and 8
+        says(name, f"<<- [PUB orders.1 {size}]")
+        says("s", f"->> [MSG orders.1 1 {size}]")
+        says("q", f"->> [MSG orders.1 1 {size}]")
+    for _ in range(2):  # at 11 and 12
+        says("a", "<<- [PUB lost.x 3]")
+    for reply, answered in (("r.1", True), ("r.2", False)):  # at 13 and 16
+        says("a", f"<<- [PUB orders.2 {reply} 1]")
+        says("s", f"->> [MSG orders.2 1 {reply} 1]")
+        if answered:
+            says("s", f"<<- [PUB {reply} 5]")
+    columns = ("client", "pattern", "subscriber_client", "queue", "published", "delivered",
+               "undelivered", "bytes", "first", "last", "rate")  # fmt: skip
+    with of(trace, tmp_path) as run:
+        flows = {row[:4]: row[4:] for row in picked(run, "flows", *columns)}
+        latency = picked(run, "latency", "client", "subject", "responder", "count", "p50", "p99",
+                         "unanswered", "errors")  # fmt: skip
+    rate = {"start": moments[11].replace(microsecond=0), "width_s": 1, "counts": [2]}
+    at = moments.__getitem__
+    one = {"start": moments[15].replace(microsecond=0), "width_s": 1, "counts": [1]}
+    assert flows == {
+        ("a", "orders.*", "s", None): (4, 4, 0, 10, at(2), at(16), None),
+        ("a", "orders.*", "q", "g"): (2, 2, 0, 8, at(2), at(5), None),
+        ("b", "orders.*", "s", None): (1, 1, 0, 4, at(8), at(8), None),
+        ("b", "orders.*", "q", "g"): (1, 1, 0, 4, at(8), at(8), None),
+        ("a", "lost.x", None, None): (2, 0, 2, 6, at(11), at(12), rate),
+        ("s", "r.*", None, None): (1, 0, 1, 5, at(15), at(15), one),
+    }
+    assert latency == [
+        ("a", "orders.*", "app", 1, 2000, 2000, 0, None),
+        ("a", "orders.*", None, 0, None, None, 1, None),
+    ]
+
+
+def test_a_forbidden_message_is_shown_by_the_least_of_its_subjects(tmp_path: Path) -> None:
+    """Each was published once; the earliest is another one."""
+    trace = Programs("a")
+    for number in (2, 1, 3):
+        trace.says("a", f"<<- [PUB orders.{number} 0]")
+    (tmp_path / "trace.log").write_text(trace.text())
+    for rules, rule in (
+        (Permissions(publish_deny=("orders.>",)), "orders.>"),
+        (Permissions(publish_allow=("orders.1.x",)), "orders.1.x"),
+    ):
+        with audit([str(tmp_path / "trace.log")], questions=Questions(rules={"app": rules})) as run:
+            assert picked(run, "violations", "kind", "subject", "witness", "rule", "count") == [
+                ("forbidden", "orders.*", "orders.1", rule, 3)
+            ]
