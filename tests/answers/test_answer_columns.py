@@ -6,6 +6,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -22,8 +23,18 @@ from subtrie.audit._answers.rule_table import NO_RULE, NO_RULES, Rule
 from subtrie.audit._answers.sums import EDGE, MANY, PROGRAM, Sums, one_name_of_many
 from subtrie.audit._answers.tables import Answers, _covering, _ranks, matching_rows, sorted_rows
 from subtrie.audit._partial.kinds import kind_schema
+from subtrie.audit._partial.partial import Partial
 from subtrie.audit._schema import TABLES
+from subtrie.audit._tables.classified import _rules_of
 from subtrie.audit._tables.latency_sums import microbus_sums
+from subtrie.audit._tables.streams import (
+    ack_policies,
+    acknowledged,
+    deleted_streams,
+    folded,
+    stored_patterns,
+    told_consumers,
+)
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -509,3 +520,106 @@ def test_the_latencies_of_a_world_here(tmp_path, seed) -> None:
         )
     with audit([str(log)], questions=Questions()) as run:
         assert run.count("latency") == 0
+
+
+# --- streams that the log tells
+
+
+def head_of(**kinds: list[dict[str, Any]]) -> Partial:
+    """Return a partial with rows of some kinds."""
+    found = Partial()
+    for kind, rows in kinds.items():
+        schema = kind_schema(kind)
+        none: dict[str, Any] = dict.fromkeys(schema.names)
+        found.add_list(kind, pa.Table.from_pylist([none | row for row in rows], schema))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("made", "dropped", "end"),
+    [([], [0], 0), ([0], [0], None), ([0], [1], 1), ([2], [1], None), ([], [3, 1], 3),
+     ([1, 4], [5, 2], 5), ([4, 1], [3], None)],
+)  # fmt: skip
+def test_a_stream_is_deleted_unless_it_is_made_again(made, dropped, end) -> None:
+    own: dict[str, Any] = {"server": "s", "account": "A"}
+    others = [own | {"server": "t"}, own | {"account": "B"}]
+    stream = {"queue": "S", "subject": "x"}
+    head = head_of(
+        stream=[own | stream | {"last_position": at} for at in made]
+        + [each | stream | {"last_position": 9} for each in others]
+        + [own | stream | {"queue": "T", "last_position": 9}],
+        dropped=[own | {"subject": "$JS.API.STREAM.DELETE.S", "position": at} for at in dropped],
+    )
+    assert deleted_streams(head) == ({} if end is None else {("s", "A", "S"): end})
+
+
+def test_what_the_log_tells_of_streams_and_consumers() -> None:
+    own: dict[str, Any] = {"server": "s", "account": "A"}
+    head = head_of(
+        stream=[own | {"queue": name, "subject": text, "last_position": 1}
+                for name, text in (("S", "b"), ("S", "a"), ("T", "a"))]
+        + [{"server": "s", "queue": "S", "subject": "a", "last_position": 1}],
+        stored=[own | {"conn": conn, "queue": name}
+                for conn, name in (("c", "T"), ("c", "S"), ("d", "S"))],
+        consumer=[own | {"queue": "S.one", "subject": "explicit", "reply": "to.one"},
+                  own | {"queue": "S.one", "subject": "none"},
+                  own | {"account": "B", "queue": "S.two.x", "subject": "all"}],
+    )  # fmt: skip
+    assert stored_patterns(head, None) == (
+        (None, "S", "a"), ("A", "S", "a"), ("A", "S", "b"), ("A", "T", "a"),
+    )  # fmt: skip
+    assert acknowledged(head) == {("s", "c"): ("S", "T"), ("s", "d"): ("S",)}
+    assert ack_policies(head, None) == {
+        ("S", "one"): {("A", "explicit"), ("A", "none")}, ("S", "two.x"): {("B", "all")},
+    }  # fmt: skip
+    told = told_consumers(head, None)
+    assert {key: (each.policy, each.deliver) for key, each in told.items()} == {
+        ("A", "S", "one"): ("none", None), ("B", "S", "two.x"): ("all", None),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("subject", "written"),
+    [("$O.B.C.x", "$O.B.C.*"), ("$JS.FC.S.c.x", "$JS.FC.S.c.*"), ("O.B.C.x", "O.B.C.x"),
+     ("$JS.ACK.D.H.S.c.1.2.3.4.0.x", "$JS.ACK.D.H.S.c.*.*.*.*.>")],
+)  # fmt: skip
+def test_a_subject_of_jetstream_is_folded_by_what_its_tokens_are(subject, written) -> None:
+    assert folded(subject) == written
+
+
+# --- rules of several services, and their days
+
+
+def test_a_pattern_can_be_a_rule_of_several_services() -> None:
+    rules = [Rule("a", "publish", "allow", "x"), Rule("b", "publish", "allow", "x"),
+             Rule("c", "publish", "allow", ">", implied=True), Rule("a", "publish", "deny", "y"),
+             Rule("c", "publish", "deny", "z")]  # fmt: skip
+    rows, found = _rules_of(
+        rules, ["x", "y", "z", ">"], np.array([0, 1, 1, 2, 4, 5]), np.array([0, 1, 0, 3, 2, 1])
+    )
+    assert rows.tolist() == [0, 0, 1, 1, 1, 4, 5]
+    assert found.tolist() == [0, 1, 3, 0, 1, 4, 3]
+
+
+def test_days_are_those_on_which_messages_came(tmp_path) -> None:
+    """Received ones are evidence; a rule was used by the others, too."""
+    lines = ['[7] {} [TRC] 127.0.0.1:2 - cid:2 - "v1:x" - "A/user:b" - <<- [SUB orders.* 1]']
+    for day in range(21, 28):
+        text = '[7] {} [TRC] 127.0.0.1:1 - cid:1 - "v1:x" - "A/user:a" - <<- [PUB orders.new 0]'
+        lines.append(text.replace("{}", f"2026/11/{day} 23:59:59.999999"))
+        if day % 2:
+            text = (
+                '[7] {} [TRC] 127.0.0.1:2 - cid:2 - "v1:x" - "A/user:b" - ->> [MSG orders.new 1 0]'
+            )
+            lines.append(text.replace("{}", f"2026/11/{day} 23:59:59.999999"))
+    lines[0] = lines[0].replace("{}", "2026/11/21 00:00:00.000000")
+    (tmp_path / "trace.log").write_text("\n".join(lines) + "\n")
+    rules = {"a": Permissions(publish_allow=("orders.>",))}
+    with audit([str(tmp_path / "trace.log")], questions=Questions(rules=rules)) as run:
+        (used,) = (row for row in run.rows("permission_usage") if row["rule"] == "orders.>")
+        ((received),) = (
+            row["days"] for table in ("proposal", "too_thin") for row in run.rows(table)
+            if (row["service"], row["verb"]) == ("a", "publish")
+        )  # fmt: skip
+    assert (used["accepted"], used["days"]) == (7, 7)
+    assert received == 4
