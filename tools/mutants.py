@@ -155,8 +155,8 @@ PARTS = {
                     "accounts", "connections", "consumers", "delivery_rule", "expectations",
                     "identity", "inboxes", "jetstream", "matched", "partials_add",
                     "parts_of_inputs", "pattern_index", "plain_audit", "planted_faults", "programs",
-                    "rates", "read_once", "saved_events", "several_servers", "traffic_sums",
-                    "without_times",
+                    "rates", "read_once", "saved_events", "several_servers", "stored_messages",
+                    "traffic_sums", "without_times",
                 )),
             )
         ),

@@ -1,4 +1,4 @@
-"""Parts of inputs, the rows that are listed of their events, and the hottest subjects."""
+"""Parts of inputs, the rows listed of their events, messages elsewhere, the hottest subjects."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from trace_writer import Trace
 
 from subtrie.audit._partial import parts
-from subtrie.audit._partial.kinds import KINDS, add_up
-from subtrie.audit._partial.partial import Partial
+from subtrie.audit._partial.kinds import KINDS, add_up, kind_schema
+from subtrie.audit._partial.partial import Partial, by_buckets
 from subtrie.audit._partial.parts import (
     EVENT_COLUMNS,
     Reading,
@@ -32,6 +32,7 @@ from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._schema import EVENTS, arrow_schema
 from subtrie.audit._tables import by_subject
 from subtrie.audit._tables.by_subject import Hottest, hottest, most_published, names_of_most
+from subtrie.audit._tables.messages_between_servers import Publisher, followed
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
@@ -214,6 +215,109 @@ def test_a_task_passes_on_what_it_holds_and_loses_nothing(monkeypatch, name, mos
         assert added()[0] == partials
     assert whole.nbytes == 110 * whole.summed + 500 * whole.held
     assert whole.summed > 0 < whole.held
+
+
+# --- buckets, and messages that went to another server
+
+
+@pytest.mark.parametrize(
+    ("together", "groups"), [(1, "a b c"), (2, "a b c"), (3, "ab c"), (4, "ab c"), (5, "abc")]
+)
+def test_buckets_are_together_until_they_have_so_many_rows(together, groups) -> None:
+    """A bucket of two rows of different kinds, one of two, and one of one row."""
+    schema = kind_schema("claim")
+    none: dict[str, Any] = dict.fromkeys(schema.names)
+
+    def row(name: str, count: int) -> tuple[str, int, int, Any]:
+        table = pa.Table.from_pylist([none | {"subject": name, "count": 1}] * count, schema)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as stream:
+            stream.write_table(table)
+        return "claim", ord(name), count, sink.getvalue()
+
+    rows = [row("a", 1), row("a", 1), row("b", 2), row("c", 1)]
+    found = [
+        "".join(sorted({each["subject"] for each in partial.table("claim").to_pylist()}))
+        for partial in by_buckets(rows, together)
+    ]
+    assert found == groups.split()
+    assert list(by_buckets([], together)) == []
+
+
+def sent_to(*rows: dict[str, Any]) -> pa.Table:
+    made = dict.fromkeys(kind_schema("hop").names) | {
+        "server": "s", "conn": "1/client:1", "subject": "x", "reply": "", "size": 2, "position": 1,
+        "taken": 0, "forwarded": 0,
+    }  # fmt: skip
+    return pa.Table.from_pylist([made | row for row in rows], kind_schema("hop"))
+
+
+T, U = {"server": "t", "conn": "1/route:1"}, {"server": "u", "conn": "1/route:1"}
+LEAF = {"server": "t", "conn": "1/leaf:1"}
+
+
+@pytest.mark.parametrize(
+    ("hop", "arrivals", "outcome", "crossed"),
+    [
+        ({}, [T | {"taken": 1}], "delivered", {"t": 1, "s": 1}),
+        ({}, [T | {"taken": 2}], "delivered", {"t": 1, "s": 1}),
+        ({}, [T], "undelivered", {}),
+        ({}, [], None, {}),
+        ({}, [T | {"server": "s", "taken": 1}], None, {}),
+        ({"taken": 1}, [T | {"taken": 1}], None, {"t": 1}),
+        ({"taken": 1}, [T], None, {}),
+        # only some copies arrived in a log that is given
+        ({"forwarded": 2}, [T], None, {}),
+        ({"forwarded": 2}, [T, U], "undelivered", {}),
+        ({"forwarded": 2}, [T | {"taken": 1}], "delivered", {"t": 1, "s": 1}),
+        ({"forwarded": 2}, [T | {"taken": 1}, U | {"taken": 1}], "delivered",
+         {"t": 1, "u": 1, "s": 1}),
+        # one at each server, and no more than were sent
+        ({"forwarded": 2}, [T, T | {"taken": 1, "position": 2}], None, {}),
+        ({}, [T, U | {"taken": 1}], "undelivered", {}),
+        # a copy that its server sent on
+        ({}, [T | {"forwarded": 1}, U | {"taken": 1}], "delivered", {"u": 1, "s": 1}),
+        ({}, [T | {"forwarded": 1}], None, {}),
+        # accounts are compared unless a leaf node names its own
+        ({"account": "A"}, [T | {"account": "A", "taken": 1}], "delivered", {"t": 1, "s": 1}),
+        ({"account": "A"}, [T | {"account": "B", "taken": 1}], None, {}),
+        ({"account": "A"}, [LEAF | {"account": "B", "taken": 1}], "delivered", {"t": 1, "s": 1}),
+        ({"account": "A"}, [T | {"taken": 1}], "delivered", {"t": 1, "s": 1}),
+        ({}, [T | {"subject": "y", "taken": 1}], None, {}),
+        ({}, [T | {"reply": "r", "taken": 1}], None, {}),
+        ({}, [T | {"size": 3, "taken": 1}], None, {}),
+    ],
+)  # fmt: skip
+def test_what_became_of_a_message_to_another_server(hop, arrivals, outcome, crossed) -> None:
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    sent: dict[str, Any] = {"forwarded": 1, "user": "u", "time": moment} | hop
+    found = followed(sent_to(sent), sent_to(*({"time": moment} | each for each in arrivals)))
+    lost = outcome == "undelivered"
+    rows = found.publishes.to_pylist()
+    counts = [(r["taken"], r["undelivered"], r["forwarded"], r["published"]) for r in rows]
+    assert counts == ([] if outcome is None else [(int(not lost), int(lost), -1, 0)])
+    assert [row["position"] for row in found.undelivered.to_pylist()] == [1] * lost
+    for row in rows:
+        micros = (moment - EPOCH) // (datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC) - EPOCH)
+        assert row["days"] == (None if lost else [micros * 4 + 3])
+        assert (row["first_undelivered"], row["last_undelivered"]) == (
+            (moment, moment) if lost else (None, None)
+        )
+        assert row["rate_undelivered"] == ([1, micros // 1_000_000, 1] if lost else None)
+    about = ("s", sent.get("account"), Publisher("1/client:1", "u", ""), "x")
+    assert found.crossed == {(*about, server): count for server, count in crossed.items()}
+
+
+def test_the_earliest_that_left_is_the_earliest_that_arrived() -> None:
+    """By their times, not by the order of rows; without a time it is before all others."""
+    times = [None, *(datetime(2026, 11, day, tzinfo=UTC) for day in (21, 22))]
+    hops = [{"position": number, "time": time, "forwarded": 1} for number, time in enumerate(times)]
+    arrivals = [T | {"time": time, "taken": int(number != 1), "position": number}
+                for number, time in enumerate(times)]  # fmt: skip
+    for some in itertools.permutations(hops):
+        found = followed(sent_to(*some), sent_to(*arrivals[::-1]))
+        assert found.undelivered["position"].to_pylist() == [1]
+        assert sum(found.publishes["taken"].to_pylist()) == 2
 
 
 # --- the hottest subjects
