@@ -505,6 +505,13 @@ def test_of_responses_at_one_time_the_least_status_counts(statuses, failed) -> N
     assert latency_of(REQUEST, (9, REPLY, "m", "Res", 200)) == {"c.d": ({0: 1}, 0)}, "a clock"
 
 
+def test_the_name_of_a_host_that_cannot_be_one_stays_as_it_is() -> None:
+    request = (10, "p.safe.443.A_b.c_d._.GET.x", "m", "Req", None)
+    found = latency_of(request, (15, "p.reply._.a%b.A_b.i", "m", "Res", 200))
+    assert found == {"a%b": ({5: 1}, 0)}
+    assert latency_of(REQUEST, (15, REPLY, "m", "Res", 200)) == {"c.d": ({5: 1}, 0)}
+
+
 @pytest.mark.parametrize("seed", [3, 4])
 def test_the_latencies_of_a_world_here(tmp_path, seed) -> None:
     """Of one log, read whole and in parts; without heads there are none."""

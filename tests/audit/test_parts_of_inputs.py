@@ -32,6 +32,7 @@ from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._schema import EVENTS, arrow_schema
 from subtrie.audit._tables import by_subject
 from subtrie.audit._tables.by_subject import Hottest, hottest, most_published, names_of_most
+from subtrie.audit._tables.context import _in_order
 from subtrie.audit._tables.messages_between_servers import Publisher, followed
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -318,6 +319,21 @@ def test_the_earliest_that_left_is_the_earliest_that_arrived() -> None:
         found = followed(sent_to(*some), sent_to(*arrivals[::-1]))
         assert found.undelivered["position"].to_pylist() == [1]
         assert sum(found.publishes["taken"].to_pylist()) == 2
+
+
+@pytest.mark.parametrize(
+    ("servers", "positions", "order"),
+    [("ss", [1, 2], None), ("ss", [2, 1], [1, 0]), ("ts", [1, 2], [1, 0]), ("st", [2, 1], [0, 1]),
+     ("s-", [1, 2], [0, 1]), ("-s", [1, 2], [1, 0]), ("s", [1], None), ("ss", [1, 1], [0, 1])],
+)  # fmt: skip
+def test_lines_are_read_by_server_and_position(servers, positions, order) -> None:
+    """Those of one log in order are not copied; a server that is not told is the last."""
+    names = [None if each == "-" else each for each in servers]
+    table = pa.table({"server": pa.array(names, pa.string()), "position": pa.array(positions),
+                      "row": pa.array(range(len(names)))})  # fmt: skip
+    found = _in_order(table)
+    assert (found is table) is (order is None)
+    assert order is None or found["row"].to_pylist() == order
 
 
 # --- the hottest subjects
