@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_microbus_latency import World
 
 from subtrie.acl import Permissions
-from subtrie.audit import Questions, audit
+from subtrie.audit import Questions, audit, load_rules
 from subtrie.audit._answers import sums as sums_module
 from subtrie.audit._answers.evidence import left_open
 from subtrie.audit._answers.flows import answered
@@ -630,3 +630,21 @@ def test_days_are_those_on_which_messages_came(tmp_path) -> None:
         )  # fmt: skip
     assert (used["accepted"], used["days"]) == (12, 12)
     assert received == 11
+
+
+def test_the_rules_of_one_user_of_a_server_configuration(tmp_path) -> None:
+    users = ", ".join(
+        f'{{user: {name}, password: x, permissions: {{publish: "{name}.>"}}}}' for name in "ab"
+    )
+    (tmp_path / "server.conf").write_text(f"authorization {{ users = [{users}] }}")
+    path = tmp_path / "server.conf"
+    assert {name: rules.publish_allow for name, rules in load_rules([path]).items()} == {
+        "a": ("a.>",), "b": ("b.>",),
+    }  # fmt: skip
+    for name in "ab":
+        assert list(load_rules([f"{name}={path}"])) == [name]
+    assert sorted(load_rules([f"b={path}", f"a={path}"])) == ["a", "b"]
+    with pytest.raises(ValueError, match="has no user c"):
+        load_rules([f"c={path}"])
+    with pytest.raises(ValueError, match="there are rules of a already"):
+        load_rules([path, f"a={path}"])
