@@ -10,7 +10,7 @@ import pytest
 
 from servers import loads
 from subtrie import PermissionsError
-from subtrie.acl import Permissions, ResponseLimit
+from subtrie.acl import Deployment, Permissions, ResponseLimit
 
 ENV = {"RULE": "env.>", "LIST": "[one, two]", "LOOP": "$LOOP", "HOME": "/nowhere"}
 
@@ -329,3 +329,69 @@ def test_true_and_false_are_refused_as_numbers_and_times(tmp_path, key, value):
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(path)
     assert (caught.value.reason, caught.value.line) == ("config-type", 1)
+
+
+OFFERS = 'exports: [ { stream: "s.*" }, { service: "q.*" }, { stream: "t.*.>" } ]'
+ISSUER = "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA"
+
+
+def _two_accounts(one="", two="", top=""):
+    return (
+        f"{top}\naccounts {{\n A {{ users: [ {{ user: a, password: x }} ]\n {one} }}\n"
+        f" B {{ users: [ {{ user: b, password: x }} ]\n {two} }}\n}}\n"
+    )
+
+
+def _between_accounts():
+    names = ("x", "x.*", "x.>", "x.*.*", "x.$1", "x.$2", "x.$1.$1", "x.$1.*", "x.$1.>", ">", "*",
+             "x.{{wildcard(1)}}")  # fmt: skip
+    for kind, subject in (("stream", "s.*"), ("service", "q.*"), ("stream", "t.*.>"),
+                          ("stream", "s.a"), ("service", "q.a")):  # fmt: skip
+        taken = f"{{ {kind}: {{ account: A, subject: '{subject}' }}"
+        yield from (_two_accounts(OFFERS, f"imports: [ {taken}, to: '{n}' }} ]") for n in names)
+    for prefix in ("p", "p.", "p.q", "p.*", "p.>", "p..q"):
+        taken = f"{{ stream: {{ account: A, subject: 's.*' }}, prefix: '{prefix}' }}"
+        yield _two_accounts(OFFERS, f"imports: [ {taken} ]")
+    for more in ("accounts: [ B ]", "accounts: [ NOBODY ]", "accounts: B", "accounts: [ $G ]",
+                 *(f"response: {each}" for each in ("stream", "Chunked", "chunk", "often", "3")),
+                 *(f"threshold: {each}" for each in ("1s", "often", "5")),
+                 *(f"latency: {each}" for each in (
+                     "l", "'l.*'", "'l..m'", "5", "{ sampling: 10 }", "{ subject: 'l.*' }",
+                     *(f"{{ sampling: {n}, subject: l }}" for n in (
+                         "0", "1", "100", "101", "1%", "headers", "often"))))):  # fmt: skip
+        for kind in ("stream", "service"):
+            text = _two_accounts(f"exports: [ {{ {kind}: e, {more} }} ]")
+            yield text.replace("$G", '"$G"')
+    for key, values in (("jetstream", ("often", "5", "enable", "disabled", "true", "'off'")),
+                        ("limits", ("often", "5", "{ max_conn: 1 }"))):  # fmt: skip
+        yield from (_two_accounts(f"{key}: {each}", top="jetstream: on") for each in values)
+    for account in ("B", "NOBODY", '"$G"', '"$SYS"', '"*"'):
+        callout = (
+            f"issuer: {ISSUER}, auth_users: [ a ], account: A, allowed_accounts: [ {account} ]"
+        )
+        yield _two_accounts(top=f"authorization {{ auth_callout {{ {callout} }} }}")
+
+
+def test_what_accounts_offer_and_take_is_refused_as_the_broker_refuses_it(tmp_path):
+    """A name of an import without the wildcards, and an unknown account, were taken."""
+    path, refused, count = tmp_path / "nats.conf", 0, 0
+    for text in _between_accounts():
+        path.write_text(text.replace("jetstream: on", f"jetstream {{ store_dir: '{tmp_path}' }}"))
+        try:
+            Deployment.load(path)
+            loaded = True
+        except PermissionsError:
+            loaded = False
+        assert loaded == bool(loads(path, {})), text
+        refused += not loaded
+        count += 1
+    assert min(refused, count - refused) > 40
+
+
+def test_a_prefix_may_end_with_a_dot(tmp_path):
+    path = tmp_path / "nats.conf"
+    for prefix in ("p", "p."):
+        taken = f"{{ stream: {{ account: A, subject: 's.*' }}, prefix: '{prefix}' }}"
+        path.write_text(_two_accounts(OFFERS, f"imports: [ {taken} ]"))
+        (found,) = Deployment.load(path).accounts["B"].imports
+        assert found.local == "p.s.*"

@@ -273,7 +273,7 @@ LOADING: dict[str, Reason] = {
         "not a public NKey of the expected kind", "a user key begins with U, an account key with A"
     ),
     "account-name": Reason(
-        "the account name is reserved by nats-server, or used twice", "choose another name"
+        "the account name is reserved, used twice, or not defined", "choose another name"
     ),
     "callout": Reason("the issuer or the users are missing", "set issuer and auth_users"),
     "connection-type": Reason(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+from collections.abc import Iterable
 from itertools import chain
 
 from .._core import engine
@@ -292,6 +293,16 @@ def add_implied(accounts: dict[str, Account], system: str | None, *, stored: boo
 def pattern_of(text: str) -> str:
     """Return the pattern of a subject whose wildcards may be numbered (``$1``)."""
     return ".".join("*" if _MARK.fullmatch(token) else token for token in text.split("."))
+
+
+def wildcard_numbers(tokens: Iterable[str]) -> list[int]:
+    """Return the number of each wildcard of one token; those without one count from the left."""
+    found, count = [], 0
+    for token in tokens:
+        count += token == "*"
+        if token == "*" or _MARK.fullmatch(token):
+            found.append(_number(token, count))
+    return found
 
 
 def transformed(source: str, target: str, subject: str) -> str | None:

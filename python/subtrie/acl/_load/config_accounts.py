@@ -7,9 +7,19 @@ from typing import Any
 from ..._core import engine
 from ..._core.errors import SubtrieError
 from ..._core.file_errors import Mistakes, file_error
-from .._account import GLOBAL, Account, Export, Import, Mapping, Target, add_implied, pattern_of
+from .._account import (
+    GLOBAL,
+    Account,
+    Export,
+    Import,
+    Mapping,
+    Target,
+    add_implied,
+    pattern_of,
+    wildcard_numbers,
+)
 from .._subject_transform import SubjectTransform
-from .config_keys import FLAG, NUMBER, TEXT, keys_of, of_kind, texts
+from .config_keys import FLAG, NUMBER, SPAN_TEXT, TEXT, keys_of, of_kind, texts
 from .config_parser import Node
 
 _EXPORT = {
@@ -24,6 +34,8 @@ _IMPORT = {
     "allow_trace": "trace",
 }  # fmt: skip
 _WHERE = {"account": "account", "subject": "subject"}
+_LATENCY = {"sampling": "sampling", "subject": "subject"}
+_RESPONSES = ("single", "singleton", "stream", "chunk", "chunked")
 _TARGET = {
     "dest": "target", "destination": "target", "weight": "weight", "cluster": "cluster",
 }  # fmt: skip
@@ -63,8 +75,12 @@ def accounts_of(values: dict[str, Node]) -> dict[str, Account]:
                 _authorised(name, taken, accounts, node)
             except SubtrieError as error:
                 mistakes.add(error)
-    mistakes.check()
     system = system_of(values)
+    for account in accounts.values():
+        for offered in account.exports:
+            if unknown := sorted({*(offered.accounts or ())} - (accounts.keys() - {GLOBAL})):
+                mistakes.add(file_error("account-name", unknown[0], offered.file, offered.line))
+    mistakes.check()
     if system is not None:
         accounts.setdefault(system, Account(system))
     stored = "jetstream" in values and jetstream_enabled(values["jetstream"])
@@ -98,9 +114,21 @@ def _account(name: str, node: Node, nodes: list[tuple[Import, Node]]) -> Account
             account.mappings += _mappings(fields[key]) if key in fields else []
         except SubtrieError as error:
             mistakes.add(error)
+    if "limits" in fields and not isinstance(fields["limits"].value, dict):
+        mistakes.add(file_error("config-type", "limits", node.file, fields["limits"].line))
     mistakes.check()
-    account.jetstream = "jetstream" in fields and jetstream_enabled(fields["jetstream"])
+    account.jetstream = "jetstream" in fields and _jetstream(fields["jetstream"])
     return account
+
+
+def _jetstream(node: Node) -> bool:
+    """Return True if an account has JetStream."""
+    value: Any = node.value
+    words = ("enabled", "enable", "disabled", "disable")
+    right = isinstance(value, bool | dict) or str(value).lower() in words
+    if not right:
+        raise file_error("config-type", "jetstream", node.file, node.line)
+    return jetstream_enabled(node)
 
 
 def system_of(values: dict[str, Node]) -> str | None:
@@ -150,15 +178,58 @@ def _check(text: str, node: Node) -> None:
         raise file_error(error.reason, text, node.file, node.line, error.position) from None
 
 
+def _check_subject(text: str, node: Node) -> None:
+    try:
+        engine.check_subject(text, "server")
+    except SubtrieError as error:
+        raise file_error(error.reason, text, node.file, node.line, error.position) from None
+
+
 def _export(node: Node) -> Export:
     found = keys_of(node, _EXPORT, "exports")
     kind = _kind(found, node)
     accounts = None
     if "accounts" in found:
+        if isinstance(found["accounts"].value, str):  # the broker takes a list only
+            raise file_error("config-type", "accounts", node.file, found["accounts"].line)
         accounts = tuple(each.value for each in texts(found["accounts"], "accounts"))
+    for key, check in (("response", _check_response), ("threshold", _check_threshold),
+                       ("latency", _check_latency)):  # fmt: skip
+        if key in found:
+            if kind == "stream":
+                raise file_error("config-type", key, node.file, found[key].line)
+            check(found[key])
     position = of_kind(found["position"], NUMBER, "position") if "position" in found else 0
     pattern = _pattern(found[kind], kind)
     return Export(kind, pattern, accounts, node.line, position=position, file=str(node.file))
+
+
+def _check_response(node: Node) -> None:
+    if of_kind(node, TEXT, "response").lower() not in _RESPONSES:
+        raise file_error("config-type", "response", node.file, node.line)
+
+
+def _check_threshold(node: Node) -> None:
+    of_kind(node, SPAN_TEXT, "threshold")
+
+
+def _check_latency(node: Node) -> None:
+    """Refuse what is neither a subject nor a block with one, and a share of the requests."""
+    if isinstance(node.value, str):
+        _check_subject(node.value, node)
+        return
+    found = keys_of(node, _LATENCY, "latency")
+    if "subject" not in found:
+        raise file_error("config-type", "latency", node.file, node.line)
+    _check_subject(of_kind(found["subject"], TEXT, "subject"), node)
+    share: Any = found["sampling"].value if "sampling" in found else 100
+    if isinstance(share, str):
+        if share.lower() == "headers":
+            return
+        digits = share.removesuffix("%")
+        share = int(digits) if digits.isdecimal() else None
+    if type(share) is not int or not 1 <= share <= 100:
+        raise file_error("config-type", "sampling", node.file, found["sampling"].line)
 
 
 def _import(node: Node) -> Import:
@@ -177,9 +248,27 @@ def _import(node: Node) -> Import:
         if kind == "stream" and "prefix" in found:
             raise file_error("alias-twice", "prefix", node.file, node.line)
         local = _pattern(found["to"], "to")
+        if not _is_renaming(subject, local):
+            raise file_error("mapping", f"{subject} to {local}", node.file, node.line)
     elif "prefix" in found and kind == "stream":
-        local = f"{of_kind(found['prefix'], TEXT, 'prefix')}.{subject}"
+        prefix = of_kind(found["prefix"], TEXT, "prefix").removesuffix(".")
+        _check_subject(prefix, node)
+        local = f"{prefix}.{subject}"
     return Import(kind, account, subject, local, node.line, file=str(node.file))
+
+
+def _is_renaming(subject: str, local: str) -> bool:
+    """Return whether the wildcards of a subject are those of its other name.
+
+    Of a subject without wildcards the broker takes any other name, as text.
+    """
+    tokens, others = subject.split("."), local.split(".")
+    stars = tokens.count("*")
+    if not stars and tokens[-1] != ">":
+        return True
+    named = wildcard_numbers(others)
+    ends = (tokens[-1] == ">") == (others[-1] == ">")
+    return ends and len(named) >= stars and all(number <= stars for number in named)
 
 
 def _authorised(name: str, taken: Import, accounts: dict[str, Account], node: Node) -> None:

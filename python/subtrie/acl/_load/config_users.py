@@ -146,6 +146,7 @@ def _users(values: dict[str, Node]) -> list[_ConfigUser]:
     except SubtrieError as error:
         mistakes.add(error)
     mistakes.check()
+    _check_allowed(values, callout)
     single = len(users) == 1 and users[0].node is values["authorization"]
     if single and of_accounts:
         _mixed(of_accounts[0].node)
@@ -188,6 +189,15 @@ def _not_listed(
         if name not in [each.name for each in users]:
             found.append(_ConfigUser(name, None, LoadedPermissions(place=place_of(node))))
     return found
+
+
+def _check_allowed(values: dict[str, Node], callout: _Callout | None) -> None:
+    """Refuse an authorization callout for accounts that are not defined."""
+    if callout is None or callout.accounts is None:
+        return
+    if unknown := sorted(callout.accounts - {*_account_names(values)}):
+        node = values["authorization"]
+        raise file_error("account-name", unknown[0], node.file, node.line)
 
 
 def _decider(callout: _Callout) -> str:
