@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ..._core import engine
@@ -79,7 +80,9 @@ def accounts_of(values: dict[str, Node]) -> dict[str, Account]:
     for account in accounts.values():
         for offered in account.exports:
             if unknown := sorted({*(offered.accounts or ())} - (accounts.keys() - {GLOBAL})):
-                mistakes.add(file_error("account-name", unknown[0], offered.file, offered.line))
+                mistakes.add(
+                    file_error("account-name", unknown[0], Path(offered.file or ""), offered.line)
+                )
     mistakes.check()
     if system is not None:
         accounts.setdefault(system, Account(system))
