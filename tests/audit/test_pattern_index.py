@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from subtrie import SubjectTrie
@@ -75,6 +75,8 @@ def covers(pattern: str, subject: str) -> bool:
     )
 
 
+#: Subscriptions of the first line of a log, and of one with an end.
+AT_FIRST, ONE = Sub("s", 0, None, None, "a", None), Sub("s", 2, 4, None, "a.b", None)
 PATTERNS = ["a", "a.b", "a.*", "*.b", "a.>", ">", "*", "a.b.*", "**.b"]
 TEXTS = ["a", "a.b", "b.b", "c", "a.b.c", "*.b", "a.>", "**.b", "b.c"]
 ACCOUNTS = st.sampled_from([None, "A", "B"])
@@ -134,6 +136,7 @@ def test_matches_are_those_of_the_account_in_the_order_of_rows(subs, asked) -> N
 
 @settings(max_examples=40)
 @given(subscriptions(), st.lists(st.tuples(st.sampled_from("stu"), PLACES | st.none())))
+@example([AT_FIRST, ONE], [("s", place) for place in (None, 0, 1, 2, 3)])
 def test_the_row_of_a_delivery_is_that_of_the_line_that_subscribed(subs, asked) -> None:
     index = index_of(subs)
     deliveries = pa.table({
@@ -146,6 +149,7 @@ def test_the_row_of_a_delivery_is_that_of_the_line_that_subscribed(subs, asked) 
 
 @settings(max_examples=40)
 @given(subscriptions(), st.lists(PLACES | st.none(), min_size=1, max_size=4))
+@example([AT_FIRST, ONE], [None, *range(6)])
 def test_a_group_lives_while_one_of_its_subscriptions_does(subs, positions) -> None:
     index = index_of(subs)
     groups = groups_in(index)
@@ -168,6 +172,7 @@ def test_a_group_lives_while_one_of_its_subscriptions_does(subs, positions) -> N
 
 @settings(max_examples=40)
 @given(subscriptions(), st.lists(st.tuples(st.sampled_from("stu"), ACCOUNTS, PLACES), max_size=5))
+@example([AT_FIRST, ONE], [("s", None, place) for place in range(6)])
 def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> None:
     index = index_of(subs)
     for number, name in enumerate(index.patterns.to_pylist()):
