@@ -10,8 +10,9 @@ FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
 LOAD ?= 60
-# Test processes: each starts a Spark session of its own (about 2 GB), so not one a core.
-JOBS ?= 2
+# Test processes: each starts a Spark session of its own (about 2 GB). One more than cores, as many
+# tests wait.
+JOBS ?= 3
 # The seed of the order of files and tests, so that two people run one order; empty: a new one.
 ORDER ?= 1648311159
 

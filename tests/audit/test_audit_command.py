@@ -106,7 +106,10 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
     assert malformed.pop("reason")
     when = {"first": "2026-11-21T08:00:00.000008Z", "last": "2026-11-21T08:00:00.000008Z"}
     subject = "p1.safe.443.A_com.b_com._.GET.x"
-    assert malformed == {"subject": subject, "count": 1, "received": 0, "account": None, **when}
+    rate = {"start": "2026-11-21T08:00:00.000000Z", "width_s": 1, "counts": [1]}
+    assert malformed == {
+        "subject": subject, "count": 1, "received": 0, "account": None, "rate": rate, **when
+    }  # fmt: skip
     assert told["other_traffic"] == [
         {"subject": "other.thing\\xff", "count": 1, "class": "other", "account": None}
     ]

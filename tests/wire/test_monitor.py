@@ -10,6 +10,7 @@ import urllib.request
 import nats
 import pytest
 
+from patience import until
 from servers import monitor as monitoring
 from servers import serving
 from subtrie import WireError
@@ -128,6 +129,10 @@ def pages(tmp_path_factory):
         for client in (one, two, one):
             await client.publish("a.x", b"")
             await client.flush()
+        # A PING of nats-py may pass what was published before it.
+        await until(lambda: sum(
+            each["in_msgs"] for each in json.loads(saved(f"{http}/connz"))["connections"]
+        ) == 3)  # fmt: skip
         loop = asyncio.get_running_loop()
         found = [await loop.run_in_executor(None, saved, f"{http}/{name}") for name in names]
         await one.close()

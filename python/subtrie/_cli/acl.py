@@ -11,11 +11,12 @@ import click
 from rich.text import Text
 
 from .._core.duration import readable_duration
+from .._core.reasons import REASONS
 from .._findings.finding import Finding
 from .._nats.jwt import utc_text
 from ..acl import Permissions, ResponseLimit
 from ..acl._lint import jwt_size
-from ..acl._load.connections import OTHER_USERS
+from ..acl._load.connections import OTHER_USERS, USERS_NOT_GIVEN
 from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import findings_of, lint, rule
@@ -78,6 +79,9 @@ def show(
         if every_user or len(users) > 1 or OTHER_USERS in users:
             found = findings_of(file, selection, plane)
             show_users(users, str(file), itertools.filterfalse(Comments().suppress, found), form)
+            if any(each.decided_by == USERS_NOT_GIVEN for each in users.values()):
+                hint = REASONS["operator-mode"].hint
+                click.echo(f"{printable(str(file))}: other users: {hint}", err=True)
             raise SystemExit(0 if all(each.determined for each in users.values()) else 2)
     permissions = selection.load_determined(file)
     if form == JSON:
