@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from .._core import engine
@@ -122,6 +122,20 @@ class Import:
     file: str | None = None
 
     @property
+    def ends(self) -> tuple[str, str]:
+        """The patterns there and here; equal numbers stand for the same token.
+
+        The broker takes the numbers of a service's name, in their order, as those of its subject.
+        """
+        here = pattern_of(self.local)
+        if self.kind == "stream" or here == self.local:
+            return self.subject, self.local
+        numbers = iter(wildcard_numbers(self.local.split(".")))
+        there = [f"${next(numbers, 1)}" if token == "*" else token
+                 for token in self.subject.split(".")]  # fmt: skip
+        return ".".join(there), here
+
+    @property
     def made_up(self) -> bool:
         """True if a stream of one subject is renamed to a pattern: the broker takes it as text."""
         return (
@@ -140,9 +154,8 @@ class Import:
         Raises:
             UnknownOrder: the input does not tell which wildcard becomes which.
         """
-        source, target = self.subject, self.local
-        if self.kind == "service":
-            source, target = target, source
+        there, here = self.ends
+        source, target = (there, here) if self.kind == "stream" else (here, there)
         if self.made_up and subject == source:
             raise UnknownOrder(f"the import of {source} to {target} has no wildcard to put there")
         text = transformed(source, target, subject)
@@ -297,12 +310,16 @@ def pattern_of(text: str) -> str:
 
 def wildcard_numbers(tokens: Iterable[str]) -> list[int]:
     """Return the number of each wildcard of one token; those without one count from the left."""
-    found, count = [], 0
-    for token in tokens:
+    return [number for number, _ in numbered_wildcards(tokens)]
+
+
+def numbered_wildcards(tokens: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield the number of each wildcard of one token, and the index of the token."""
+    count = 0
+    for index, token in enumerate(tokens):
         count += token == "*"
         if token == "*" or _MARK.fullmatch(token):
-            found.append(_number(token, count))
-    return found
+            yield _number(token, count), index
 
 
 def transformed(source: str, target: str, subject: str) -> str | None:
@@ -317,29 +334,18 @@ def transformed(source: str, target: str, subject: str) -> str | None:
     """
     if not engine.matches(pattern_of(source), subject):
         return None
-    tokens = subject.split(".")
-    wanted = source.split(".")
-    values: dict[int, str] = {}
-    rest: list[str] = []
-    for index, token in enumerate(wanted):
-        if token == ">":
-            rest = tokens[index:]
-        elif token == "*" or _MARK.fullmatch(token):
-            values[_number(token, len(values) + 1)] = tokens[index]
-    result: list[str] = []
-    count = 0
-    for token in target.split("."):
-        if token == ">":
-            result += rest
-        elif token == "*" or _MARK.fullmatch(token):
-            count += 1
-            number = _number(token, count)
-            if number not in values:
-                return None
-            result.append(values[number])
-        else:
-            result.append(token)
-    return ".".join(result)
+    tokens, wanted, named = subject.split("."), source.split("."), target.split(".")
+    values = {number: tokens[at] for number, at in numbered_wildcards(wanted)}
+    rest = tokens[len(wanted) - 1 :] if wanted[-1] == ">" else []
+    result = dict(enumerate(named))
+    for number, at in numbered_wildcards(named):
+        if number not in values:
+            return None
+        result[at] = values[number]
+    if named[-1] == ">":
+        del result[len(named) - 1]
+        return ".".join([*result.values(), *rest])
+    return ".".join(result.values())
 
 
 def _number(token: str, default: int) -> int:

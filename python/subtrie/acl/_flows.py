@@ -106,11 +106,11 @@ def _flow(
     there, here = pattern_of(taken.subject), pattern_of(taken.local)
     if taken.kind == "stream":
         published = _example(there)
-        received = transformed(taken.subject, taken.local, published)
+        received = transformed(*taken.ends, published)
         ends = (taken.account, account.name, there, here)
     else:
         published = _example(here)
-        received = transformed(taken.local, taken.subject, published)
+        received = transformed(*taken.ends[::-1], published)
         ends = (account.name, taken.account, here, there)
         if received is not None:
             outcomes = accounts[taken.account].mapped(received, cluster) or (received,)

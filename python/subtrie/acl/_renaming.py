@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple, Self
 
-from ._account import Import, Mapping, Target, pattern_of
+from ._account import Import, Mapping, Target, numbered_wildcards, pattern_of
 from ._subject_transform import SubjectTransform
-
-_NUMBER = re.compile(r"[0-9]+")
 
 #: Functions of a destination that may make several tokens of one, or none.
 _OF_ANY_LENGTH = frozenset(
@@ -70,19 +67,16 @@ class Renaming:
     @classmethod
     def of_import(cls, taken: Import) -> Self:
         """Return what an import does to a message on its way from one account to the other."""
-        ends = (taken.subject, taken.local)
-        source, target = ends if taken.kind == "stream" else ends[::-1]
-        indexes: dict[int, int] = {}
-        for index, token in enumerate(source.split(".")):
-            if pattern_of(token) == "*":
-                indexes[_number(token, len(indexes) + 1)] = index
-        parts, count = [], 0
-        for token in target.split("."):
+        source, target = taken.ends if taken.kind == "stream" else taken.ends[::-1]
+        indexes = dict(numbered_wildcards(source.split(".")))
+        named = target.split(".")
+        numbers = {index: number for number, index in numbered_wildcards(named)}
+        parts = []
+        for index, token in enumerate(named):
             if token == ">":
                 parts.append(_Part("rest", len(source.split(".")) - 1))
-            elif pattern_of(token) == "*":
-                count += 1
-                parts.append(_Part("token", indexes.get(_number(token, count), 0)))
+            elif index in numbers:
+                parts.append(_Part("token", indexes.get(numbers[index], 0)))
             else:
                 parts.append(_Part("literal", text=token))
         return cls(pattern_of(source), parts)
@@ -167,8 +161,3 @@ class Renaming:
         """Return the patterns of all subjects whose result is inside of some patterns."""
         images = (self.preimage(each) for each in patterns) if self._known else ()
         return tuple(each for each in images if each is not None)
-
-
-def _number(token: str, default: int) -> int:
-    found = _NUMBER.search(token) if token != "*" else None
-    return int(found[0]) if found else default

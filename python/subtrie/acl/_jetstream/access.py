@@ -141,7 +141,7 @@ def origin(deployment: Deployment, streams: Streams, stream: Stream, named: Orig
     request = f"{named.api}.CONSUMER.CREATE.{named.name}"
     account = deployment.accounts.get(stream.account)
     for each in () if account is None else account.imports:
-        there = renamed(each.local, each.subject, request) if each.kind == "service" else None
+        there = renamed(*each.ends[::-1], request) if each.kind == "service" else None
         if there is not None and there.startswith("$JS.API."):
             found += streams.named(named.name, each.account)
     return found

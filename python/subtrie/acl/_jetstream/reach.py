@@ -145,12 +145,12 @@ class Reach:
             if each.kind == "service" and each.account in self._accounts:
                 there = self._accounts[each.account]
                 for wanted in self._origins(there, pattern, as_stream, depth + 1):
-                    if (here := renamed(each.subject, each.local, wanted)) is not None:
+                    if (here := renamed(*each.ends, wanted)) is not None:
                         yield here
         if as_stream and account is not self._there:
             for each in self._there.imports:
                 if each.kind == "stream" and each.account == account.name:
-                    there_pattern = renamed(each.local, each.subject, pattern)
+                    there_pattern = renamed(*each.ends[::-1], pattern)
                     if there_pattern is not None:
                         yield there_pattern
 
@@ -164,7 +164,7 @@ class Reach:
                 there = meet(pattern_of(each.subject), pattern)
                 if there is None:
                     continue
-                here = renamed(each.subject, each.local, pattern)
+                here = renamed(*each.ends, pattern)
                 if here is not None:
                     yield there, here
 
