@@ -334,18 +334,16 @@ def transformed(source: str, target: str, subject: str) -> str | None:
     """
     if not engine.matches(pattern_of(source), subject):
         return None
-    tokens, wanted, named = subject.split("."), source.split("."), target.split(".")
+    tokens, wanted, result = subject.split("."), source.split("."), target.split(".")
     values = {number: tokens[at] for number, at in numbered_wildcards(wanted)}
-    rest = tokens[len(wanted) - 1 :] if wanted[-1] == ">" else []
-    result = dict(enumerate(named))
-    for number, at in numbered_wildcards(named):
+    named = list(numbered_wildcards(result))
+    if result[-1] == ">":
+        result[-1:] = tokens[len(wanted) - 1 :] if wanted[-1] == ">" else []
+    for number, at in named:
         if number not in values:
             return None
         result[at] = values[number]
-    if named[-1] == ">":
-        del result[len(named) - 1]
-        return ".".join([*result.values(), *rest])
-    return ".".join(result.values())
+    return ".".join(result)
 
 
 def _number(token: str, default: int) -> int:

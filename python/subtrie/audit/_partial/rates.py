@@ -111,12 +111,10 @@ def rate_column(rates: pa.Array, counts: pa.Array) -> pa.Array:
 
     known = pc.greater(pc.list_value_length(rates).fill_null(0), 0)
     rates = pc.if_else(known, rates, pa.scalar(None, rates.type))
-    total = _sums(pc.list_slice(rates, 2, 2 + MOST_BARS))
-    known = pc.and_(known, pc.equal(total, counts).fill_null(False))
-    rates = pc.if_else(known, rates, pa.scalar(None, rates.type))
+    bars = pc.list_slice(rates, 2, 2 + MOST_BARS)
+    known = pc.and_(known, pc.equal(_sums(bars), counts).fill_null(False))
     start = pc.multiply(pc.list_element(rates, 1), _SECOND).cast(pa.timestamp("us", "UTC"))
-    counts = pc.list_slice(rates, 2, 2 + MOST_BARS)
-    columns = [start, pc.list_element(rates, 0), counts]
+    columns = [start, pc.list_element(rates, 0), bars]
     return pa.StructArray.from_arrays(
         columns, ["start", "width_s", "counts"], mask=pc.invert(known)
     )

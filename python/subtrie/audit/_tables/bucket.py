@@ -242,8 +242,7 @@ def by_account(
     old, codes = np.divmod(pairs, len(accounts))
     parts = np.split(numbers.astype(np.int32), [publishes.num_rows])
     publishes, deliveries = (
-        each.set_column(each.schema.get_field_index("at"), "at", pa.array(of_each))
-        for each, of_each in zip(tables, parts, strict=True)
+        replaced(each, "at", pa.array(of_each)) for each, of_each in zip(tables, parts, strict=True)
     )
     subjects = subjects.take(pa.array(old))
     column = accounts.take(pa.array(codes))
