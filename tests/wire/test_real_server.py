@@ -115,10 +115,13 @@ def talked(address, *groups: bytes) -> list[tuple[str, object, int, int]]:
         "s2c": wire.Parser("server_to_client"),
     }
     steps: list[tuple[str, object, int, int]] = []
+    # The server may have sent INFO at once, however late this process reads it.
+    began = time.monotonic_ns()
 
     def take(direction: str, data: bytes) -> list[str]:
         found = parsers[direction].feed(data)
-        steps.extend((direction, op, time.monotonic_ns(), 1) for op in found)
+        now = time.monotonic_ns() if steps else began
+        steps.extend((direction, op, now, 1) for op in found)
         return [op.op for op in found]
 
     with socket.create_connection(address, timeout=20) as connection:

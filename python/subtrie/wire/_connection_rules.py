@@ -10,6 +10,7 @@ from itertools import pairwise
 from .._core import engine
 from .._core.errors import PatternError, SubjectError
 from ._exchange import (
+    DELAY,
     TOLERANCE,
     Connections,
     Rule,
@@ -414,7 +415,7 @@ def _in_time(connections: Connections, limit: int) -> Iterator[Verdict]:
             if step.op.op == "CONNECT":
                 break
             if _is_error(step, ServerError.AUTHORIZATION_TIMEOUT):
-                yield kept(step) if step.since(info) >= limit else broken(step)
+                yield kept(step) if step.since(info) >= limit - DELAY else broken(step)
                 break
             if step.since(info) > limit + TOLERANCE:
                 yield broken(step)

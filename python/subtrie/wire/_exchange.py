@@ -10,6 +10,8 @@ from ._operation_reader import OperationRow, StreamError
 SECOND = 1_000_000_000
 #: The tolerance for agreed times, for a busy machine and different clocks, in nanoseconds.
 TOLERANCE = 2 * SECOND
+#: The time by which a capture may see the first operation later than it was sent, in nanoseconds.
+DELAY = SECOND // 20
 
 _DIRECTIONS = {"in": "c2s", "out": "s2c", "c2s": "c2s", "s2c": "s2c"}
 
