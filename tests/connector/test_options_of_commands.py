@@ -1,0 +1,337 @@
+"""Each option of ``subtrie call`` and ``run``: what is passed on, printed, and the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+
+import pytest
+from click.testing import CliRunner
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+from patience import wait_until
+from subtrie._cli import run as run_command
+from subtrie._cli.app import app
+from subtrie.connector import HTTPError, Request, Response
+
+URL = "https://shop.example/echo/{id}"
+
+
+def _echo(service):
+    @service.endpoint("ANY", "/echo/{id}")
+    async def echo(id: str, request: Request):
+        kept = {name: value for name, value in request.headers.items() if name.startswith("X-")}
+        return {"id": id, "body": request.body.decode(), "from": request.source, "own": kept,
+                "kind": request.headers.get("Content-Type"), "query": request.query}  # fmt: skip
+
+    @service.endpoint("GET", "/status/{status}")
+    async def status(status: int):
+        return Response(status, b"told")
+
+    @service.endpoint("GET", "/error/{status}")
+    async def error(status: int):
+        raise HTTPError("said", status=status)
+
+    @service.endpoint("GET", "/late")
+    async def late():
+        await asyncio.sleep(60)
+
+    @service.endpoint("GET", "/body/{kind}")
+    async def body(kind: str):
+        return Response(200, BODIES[kind][0], headers={"X-Of": "a\u200bb", "Content-Type": "x/y"})
+
+
+#: A body, what is printed of it, and what JSON has of it.
+BODIES = {
+    "text": (b"word", b"word\n", "word"),
+    "line": (b"word\n", b"word\n", "word\n"),
+    "json": (b'{"a": [1]}', b'{"a": [1]}\n', {"a": [1]}),
+    "null": (b"null", b"null\n", None),
+    "bytes": (b"\xff\x00", b"\xff\x00\n", "\ufffd\x00"),
+    "deep": (b"[" * 100_000, b"[" * 100_000 + b"\n", "[" * 100_000),
+    "empty": (b"", b"", ""),
+}
+
+
+async def ask(broker, plane, *words, given=None):
+    """Run ``subtrie call`` beside the services of the test."""
+    words = ["call", *words, "--nats", broker.url, "--plane", plane]
+    done = await asyncio.to_thread(CliRunner().invoke, app, words, input=given)
+    return done.exit_code, done.stdout_bytes, done.stderr
+
+
+@pytest.fixture
+def shop(make_nats):
+    made = make_nats("shop.example", id="id-shop1")
+    _echo(made)
+    return made
+
+
+#: Options, and what the service is told beside what it always is.
+PASSED_ON = [
+    (["-d", '{"a": 1}'], {"body": '{"a": 1}', "kind": "application/json"}),
+    (["-d", "tea"], {"body": "tea", "kind": "text/plain"}),
+    (["-d", "[" * 100_000], {"body": "[" * 100_000, "kind": "text/plain"}),
+    (["--data", ""], {"kind": "text/plain"}),
+    (["-d", "{}", "-H", "content-type: a/b"], {"body": "{}", "kind": "a/b"}),
+    (["-d", "{}", "-H", "Content-Type:a/b"], {"body": "{}", "kind": "a/b"}),
+    (["-d", "-"], {"body": "from input", "kind": "text/plain"}),
+    (["-d", "@body.txt"], {"body": '{"f": 1}', "kind": "application/json"}),
+    (["-H", "X-One:  a:b=c  ", "--header", "X-Two:"], {"own": {"X-One": "a:b=c", "X-Two": ""}}),
+    (["-p", "q=a=b:c", "--param", "r="], {"query": {"q": ["a=b:c"], "r": [""]}}),
+    (["--host", "other.example"], {"from": "other.example"}),
+]
+
+
+async def test_what_a_call_passes_on(shop, broker, plane, tmp_path):
+    (tmp_path / "body.txt").write_text('{"f": 1}')
+    always = {"id": "7", "body": "", "from": "cli.subtrie", "own": {}, "kind": None, "query": {}}
+    async with shop:
+        for words, told in PASSED_ON:
+            words = ["POST", URL, "-p", "id=7", *words]
+            code, out, err = await ask(broker, plane, *words, given="from input")
+            assert (code, err) == (0, ""), words
+            assert json.loads(out) == {**always, **told}, words
+
+
+async def test_the_body_is_printed_as_it_came(shop, broker, plane):
+    async with shop:
+        for kind, (_, printed, parsed) in BODIES.items():
+            words = ["GET", f"https://shop.example/body/{kind}"]
+            assert await ask(broker, plane, *words) == (0, printed, ""), kind
+            code, out, _ = await ask(broker, plane, *words, "--json")
+            answer = json.loads(out)
+            assert (code, answer["body"]) == (0, parsed), kind
+            assert (answer["status"], answer["source"], answer["id"]) == (
+                200, "shop.example", "id-shop1",
+            )  # fmt: skip
+            assert answer["headers"]["X-Of"] == "a\u200bb"
+            assert "error" not in answer
+        code, out, _ = await ask(broker, plane, *words[:1], f"{words[1][:-5]}text", "-i")
+    first, *headers, blank, body = out.decode().splitlines()
+    assert (code, first, blank, body) == (0, "200 shop.example id-shop1", "", "word")
+    assert {"X-Of: a\\u200bb", "Content-Type: x/y"} <= set(headers)
+
+
+async def test_the_exit_code_of_each_status(shop, broker, plane):
+    async with shop:
+        for way, status, wanted in [
+            ("status", 302, 0), ("status", 399, 0), ("status", 400, 1), ("error", 399, 1),
+            ("error", 500, 1),
+        ]:  # fmt: skip
+            url = f"https://shop.example/{way}/{status}"
+            if status in (399, 400):  # a multicast waits for further services
+                assert (await ask(broker, plane, "--all", "GET", url))[0] == wanted
+            code, out, _ = await ask(broker, plane, "GET", url, "--json")
+            assert (code, json.loads(out)["status"]) == (wanted, status)
+
+
+async def test_what_is_said_of_an_error(shop, broker, plane):
+    trace.set_tracer_provider(TracerProvider())
+    async with shop:
+        for status in (404, 499, 500, 503):
+            words = ["GET", f"https://shop.example/error/{status}"]
+            code, out, err = await ask(broker, plane, *words, "--json")
+            answer = json.loads(out)
+            found = answer.pop("trace")
+            assert (code, len(found)) == (1, 32)
+            assert answer == {"status": status, "error": f"{status}: said"}
+            shown = f" (trace {found})" if status >= 500 else ""
+            assert err == f"subtrie: {status}: said{shown}\n"
+            code, out, err = await ask(broker, plane, *words)
+            assert (code, out, "trace" in err) == (1, b"", status >= 500)
+        code, out, err = await ask(
+            broker, plane, "GET", "https://shop.example/late", "--timeout", "0.4", "--json"
+        )
+        assert (code, json.loads(out)["status"]) == (1, 408), err
+        words = ["GET", "https://nobody.example/x"]
+        assert await ask(broker, plane, "--all", *words) == (
+            1, b"", "subtrie: no service responded to GET https://nobody.example/x\n",
+        )  # fmt: skip
+        code, out, err = await ask(broker, plane, "GET", "a b", "--json")
+        assert (code, set(json.loads(out)), json.loads(out)["status"]) == (
+            2, {"status", "error"}, 400,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-p", "id"], "--param takes NAME=VALUE, not 'id'"),
+        (["-p", "a:b"], "--param takes NAME=VALUE, not 'a:b'"),
+        (["-H", "a=b"], "--header takes NAME:VALUE, not 'a=b'"),
+        (["-d", "@absent"], "--data @absent: [Errno 2] No such file or directory: 'absent'"),
+        (["-d", "@latin"], "--data @latin: 'utf-8' codec can't decode byte 0xe9"),
+        (["--host", "a b"], "host 'a b' is not valid"),
+        (["--plane", "a.b"], "plane"),
+        (["--nats", "nonsense://x"], "nonsense"),
+        (["--timeout", "0"], "0 is not in the range x>0"),
+    ],
+)  # fmt: skip
+def test_a_call_that_is_not_sent_is_bad_input(tmp_path, words, told):
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
+    done = CliRunner().invoke(app, ["call", "GET", "https://a.example/x", *words])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["call", "GET", "https://a.example/x"], ["health", "a.example"]]
+)
+def test_the_creds_that_are_given_are_used(command):
+    done = CliRunner().invoke(app, [*command, "--creds", "absent.creds", "--nats", "127.0.0.1:9"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "absent.creds" in done.stderr
+
+
+async def test_a_call_that_finds_no_broker_says_which(plane):
+    words = ["call", "GET", "https://a.example/x", "--timeout", "0.2", "--plane", plane]
+    for more, url in (["--nats", "nats://127.0.0.1:9"], "nats://127.0.0.1:9"), ([], "127.0.0.1:4"):
+        environment = {} if more else {"MICROBUS_NATS": "nats://127.0.0.1:4"}
+        runner = CliRunner(env=environment)
+        done = await asyncio.to_thread(runner.invoke, app, [*words, *more])
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert url in done.stderr
+
+
+# --- run
+
+LOGGING = """
+import logging
+from subtrie.connector import Connector
+root = logging.getLogger()
+SEEN = (root.level, type(root.handlers[0].formatter).__name__, logging.getLogger("nats").level)
+one, two = Connector("one.example"), Connector("two.example")
+several, none, empty, mixed, number = [two, one], None, [], [one, 7], 7
+class inner:
+    deep = [two]
+def made():
+    return [one]
+async def handler():
+    pass
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of services, in the working directory; its connectors are not started."""
+    (tmp_path / "services_here.py").write_text(LOGGING)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    started = []
+    monkeypatch.setattr(run_command, "run_connectors", lambda *each: started.append(each))
+
+    def run(*words):
+        monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
+        for name in (None, "nats"):
+            monkeypatch.setattr(logging.getLogger(name), "level", logging.WARNING)
+        done = CliRunner().invoke(app, ["run", *words])
+        hosts = [each.host for some in started for each in some]
+        started.clear()
+        return done, hosts
+
+    yield run
+    sys.modules.pop("services_here", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "seen"),
+    [
+        ([], ("INFO", "Formatter")),
+        (["--log-level", "debug"], ("DEBUG", "Formatter")),
+        (["--log-level", "warning", "--log-format", "text"], ("WARNING", "Formatter")),
+        (["--log-level", "error", "--log-format", "json"], ("ERROR", "JSONFormatter")),
+    ],
+)
+def test_how_a_program_logs(module, words, seen):
+    done, _ = module("services_here", *words)
+    assert done.exit_code == 0, done.output
+    level, formatter, of_nats = sys.modules["services_here"].SEEN
+    assert (logging.getLevelName(level), formatter) == seen
+    assert of_nats == logging.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("targets", "hosts"),
+    [
+        ([""], ["one", "two"]), ([":two"], ["two"]), ([":several"], ["two", "one"]),
+        ([":made"], ["one"]), ([":inner.deep"], ["two"]), ([":one", ":several"], ["one", "two"]),
+        (["", ""], ["one", "two"]),
+    ],
+)  # fmt: skip
+def test_which_connectors_a_target_names(module, targets, hosts):
+    done, started = module(*(f"services_here{each}" for each in targets))
+    assert done.exit_code == 0, done.output
+    assert started == [f"{each}.example" for each in hosts]
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (":absent", "'services_here' has no 'absent'"),
+        (":inner.absent", "'services_here' has no 'inner.absent'"),
+        (":number", "'services_here:number' is not a connector, but int"),
+        (":none", "'services_here:none' is not a connector, but NoneType"),
+        (":empty", "'services_here:empty' names no connectors"),
+        (":mixed", "'services_here:mixed' names no connectors"),
+        (":handler", "'services_here:handler' is a handler, not a connector: the connectors of "
+         "the module are one, two"),
+    ],
+)  # fmt: skip
+def test_a_target_without_connectors_starts_nothing(module, target, told):
+    done, started = module(f"services_here{target}")
+    assert (done.exit_code, done.stdout, started) == (2, "", [])
+    assert done.stderr.endswith(f"Error: {told}\n")
+
+
+#: In place of the interpreter: notes its words, and that it was asked to end.
+PROGRAM = """#!/bin/sh
+trap 'echo ended >> {log}; exit 0' TERM
+echo "$@" >> {log}
+while :; do sleep 0.02; done
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        ([], "--log-level info --log-format text"),
+        (["--log-level", "debug"], "--log-level debug --log-format text"),
+        (["--log-format", "json"], "--log-level info --log-format json"),
+    ],
+)
+def test_reload_starts_the_program_again_with_the_same_options(
+    tmp_path, monkeypatch, number, words, passed
+):
+    log, program = tmp_path / "log", tmp_path / "program"
+    program.write_text(PROGRAM.format(log=log))
+    program.chmod(0o755)
+    log.touch()
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(run_command, "_LOOK_EVERY", 0.01)
+
+    def change_then_stop():
+        wait_until(lambda: len(log.read_text().splitlines()) == 1, "it did not start")
+        (tmp_path / "changed.py").touch()
+        wait_until(lambda: len(log.read_text().splitlines()) == 3, "it did not start again")
+        os.kill(os.getpid(), number)
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    other = threading.Thread(target=change_then_stop)
+    other.start()
+    try:
+        done = CliRunner().invoke(app, ["run", "--reload", "a", "b:c", *words])
+    finally:
+        other.join()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "changed.py changed: starting again\n"
+    started = f"-m subtrie.cli run a b:c {passed}"
+    assert log.read_text().splitlines() == [started, "ended", started, "ended"]
