@@ -152,8 +152,8 @@ PARTS = {
                     "claimed_identities", "microbus_latency", "payload_heads",
                 )),
                 *(f"audit/test_{each}" for each in (
-                    "accounts", "connections", "consumers", "delivery_rule", "expectations",
-                    "identity", "inboxes", "jetstream", "matched", "partials_add",
+                    "accounts", "bucket_rows", "connections", "consumers", "delivery_rule",
+                    "expectations", "identity", "inboxes", "jetstream", "matched", "partials_add",
                     "parts_of_inputs", "pattern_index", "plain_audit", "planted_faults", "programs",
                     "rates", "read_once", "saved_events", "several_servers", "stored_messages",
                     "table_context", "traffic_sums", "without_times",

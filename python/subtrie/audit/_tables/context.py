@@ -275,7 +275,7 @@ def _ids(read: pa.Table) -> pa.Array:
     op, subject, queue, sid = (
         read[name].combine_chunks() for name in ("op", "subject", "queue", "sid")
     )
-    of_leaf = pc.fill_null(pc.starts_with(op, "LS"), False)
+    of_leaf = pc.starts_with(op, "LS")
     if not pc.any(of_leaf).as_py():
         return sid
     named = pc.binary_join_element_wise(pc.fill_null(subject, ""), pc.fill_null(queue, ""), " ")
@@ -350,11 +350,10 @@ def plane_of_pattern(pattern: str) -> str | None:
         pass
     # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star, it
     # is a reply.
-    tokens = pattern.split(".")
-    if len(tokens) < 4 or tokens[1] != "reply" or tokens[3] != "*":
-        return None
-    tokens[3] = "x"
-    try:
-        return microbus.decode(".".join(tokens)).plane
-    except SubtrieError:
-        return None
+    match pattern.split("."):
+        case [plane, "reply", version, "*", *rest]:
+            try:
+                return microbus.decode(".".join((plane, "reply", version, "x", *rest))).plane
+            except SubtrieError:
+                pass
+    return None

@@ -73,7 +73,7 @@ def _by_change(publishes: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     names = ["server", "at", "published", CHANGES]
-    sent = publishes.select(names).filter(pc.greater(publishes["published"], 0)).combine_chunks()
+    sent = publishes.select(names).combine_chunks()
     lists = sent[CHANGES].combine_chunks()
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False) // 2
     flat = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)

@@ -33,15 +33,14 @@ class Exports:
         weights: Mapping[tuple[str, int], Mapping[_Publisher, int]],
     ) -> None:
         self._weights = weights
-        #: The numbers of each subject that several accounts have.
-        self._same: dict[int, list[int]] = {}
         self._exported: set[tuple[str, int]] = set()
         places: dict[str | None, list[int]] = defaultdict(list)
         for at, text in enumerate(of.subjects.texts.to_pylist()):
             places[text].append(at)
-        if len(places) == len(of.subjects.texts):
-            return
+        #: The numbers of each subject that several accounts have.
         self._same = {at: found for found in places.values() if len(found) > 1 for at in found}
+        if not self._same:
+            return
         left: Counter[tuple[str, int]] = Counter()
         for server, at, lines in zip(*columns_of(bucket.publishes, "server", "at", "lines"),
                                      strict=True):  # fmt: skip

@@ -102,13 +102,13 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> Followed:
             if len(arrived_at) < sent:
                 arrived_at.append(waiting.popleft())
                 sent += arrived_at[-1]["forwarded"] or 0
-        copies = [copy["taken"] > 0 for copy in arrived_at]
+        copies = [bool(copy["taken"]) for copy in arrived_at]
         complete = len(copies) == sent
         publisher = Publisher(
             row["identity"] or row["conn"], row["user"] or "", row["client"] or ""
         )
         about = row["server"], row["account"], publisher, row["subject"]
-        crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"] > 0)
+        crossed.update(Crossing(*about, copy["server"]) for copy in arrived_at if copy["taken"])
         crossed[Crossing(*about, row["server"])] += any(copies) and not row["taken"]
         if row["taken"] or not (any(copies) or complete):
             continue

@@ -114,10 +114,10 @@ def _senders(table: pa.Table) -> tuple[pa.Array, pa.Array]:
     texts = []
     for name in ("server", "conn"):
         coded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = codes * max(1, len(coded.dictionary)) + coded.indices.to_numpy()
+        codes = codes * len(coded.dictionary) + coded.indices.to_numpy()
         texts.append(coded.dictionary)
     numbered = pa.array(codes).dictionary_encode()
-    server, conn = np.divmod(numbered.dictionary.to_numpy(), max(1, len(texts[1])))
+    server, conn = np.divmod(numbered.dictionary.to_numpy(), len(texts[1]))
     servers, conns = texts[0].take(pa.array(server)), texts[1].take(pa.array(conn))
     return numbered.indices, pc.binary_join_element_wise(servers, conns, " ")
 
