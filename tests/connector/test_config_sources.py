@@ -132,6 +132,22 @@ async def test_the_configurator_never_overrides_the_constructor(make, monkeypatc
     assert asked == ["shop.example"] * 2
 
 
+async def test_a_configurator_that_tells_a_part_leaves_the_defaults_of_the_rest(make_nats, caplog):
+    values, shop = {"Limit": "5", "Shelf": "lower"}, make_nats("shop.example", deployment="LAB")
+    limit, shelf = declared(shop)
+    core = make_nats("configurator.core", deployment="LAB")
+    core.endpoint("POST", ":888/values")(lambda: {"values": values})
+    async with core, shop:
+        assert (limit.get(), shelf.get()) == (5, "lower")
+        del values["Shelf"]
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert (limit.get(), shelf.get()) == (5, "upper"), "what is no longer told"
+        await shop.shutdown()
+        async with shop:
+            assert (limit.get(), shelf.get()) == (5, "upper")
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
 async def test_without_a_configurator_a_service_on_a_broker_does_not_start(
     make_nats, caplog, tmp_path, monkeypatch
 ):

@@ -28,6 +28,7 @@ from subtrie.connector import (
     _runner,
     _runtime,
     _server,
+    _system,
 )
 from subtrie.connector._endpoint import Endpoint
 from subtrie.connector._envelope import RequestEnvelope, current_request
@@ -310,6 +311,8 @@ def test_a_share_of_four_places(taken, asks, admitted):
         ({"a": 8, "b": 4, "c": 2, "d": 2}, "d", 1, False),
         ({"a": 8, "b": 4, "c": 2}, "d", 2, True),
         ({"a": 1, "b": 5}, "b", 1, True), ({"a": 1, "b": 5}, "b", 3, False),
+        # Twice the limit in all, whatever the shares.
+        ({"a": 8, "b": 5, "c": 2}, "d", 1, True), ({"a": 8, "b": 5, "c": 3}, "d", 1, False),
     ],
 )  # fmt: skip
 def test_a_share_of_eight_bytes(held, asks, size, admitted):
@@ -716,6 +719,29 @@ async def test_requests_are_handed_over_when_no_more_arrive(make_memory, monkeyp
             assert bool(begun) is not bool(more), "one came after the last look, or none did"
         assert not server._arrived
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize(("held", "waits"), [(0.0, True), (0.049, True), (0.05, False), (9, False)])
+async def test_requests_are_held_for_50_ms_while_more_arrive(make_memory, monkeypatch, held, waits):
+    async with make_memory(HOST) as shop:
+        server, steps, begun = shop._server, [], []
+        kinds = type(server._transport), type(server._runtime)
+        monkeypatch.setattr(kinds[0], "after_writes", lambda _, step: steps.append(step))
+        monkeypatch.setattr(kinds[1], "hand_over", lambda *_: begun.append(1))
+        monkeypatch.setattr(_system, "monotonic", lambda: held)
+        server._arrived.extend([(1, None, None, "reply", None)] * 2)
+        server._seen, server._held_since = 1, 0.0
+        server._hand_over()
+        assert (len(steps), len(begun)) == ((1, 0) if waits else (0, 2))
+        server._arrived.clear()
+        monkeypatch.undo()
+
+
+async def test_two_bodies_of_the_largest_size_wait_for_the_caller_of_a_multicast(make_memory):
+    async with make_memory(WEB, max_body=1000) as web:
+        call = web.publish("GET", f"{URL}/", timeout=0.1)
+        assert call._held.most_bytes == 2000
+        assert [answer async for answer in call] == []
 
 
 async def test_one_connector_of_a_plane_tells_of_the_process(make_memory, plane):
