@@ -156,7 +156,7 @@ PARTS = {
                     "expectations", "identity", "inboxes", "jetstream", "matched", "partials_add",
                     "parts_of_inputs", "pattern_index", "plain_audit", "planted_faults", "programs",
                     "rates", "read_once", "saved_events", "several_servers", "stored_messages",
-                    "table_context", "traffic_sums", "without_times",
+                    "table_context", "table_rows", "traffic_sums", "without_times",
                 )),
             )
         ),
