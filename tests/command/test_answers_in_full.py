@@ -27,13 +27,15 @@ from subtrie._cli.app import app
 from subtrie._cli.output_formats import RULES
 
 PATH = Path(__file__).with_name("answers.txt")
-_COMMAND = re.compile(r"^\$ subtrie (.+)\n((?:.*\n)*?)\[(\d)\]\n", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^\$ subtrie (.+)\n((?:.*\n)*?)\[(\d)((?: std(?:out|err))*)\]\n", re.MULTILINE
+)
 
 
-def recorded() -> dict[str, tuple[str, int]]:
-    """Return what each command printed, and its exit code."""
+def recorded() -> dict[str, tuple[str, int, str]]:
+    """Return what each command printed, its exit code, and where it printed."""
     found = _COMMAND.findall(PATH.read_text(encoding="utf-8"))
-    return {command: (printed, int(code)) for command, printed, code in found}
+    return {command: (printed, int(code), streams) for command, printed, code, streams in found}
 
 
 def written(folder: Path) -> Path:
@@ -49,10 +51,11 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def answer(command: str) -> tuple[str, int]:
-    """Run a command in the folder of the files, and return what it prints, and its exit code.
+def answer(command: str) -> tuple[str, int, str]:
+    """Run a command in the folder of the files; return what it prints, its exit code, and where.
 
-    The folder, and digests of what names it, are not part of it.
+    Where is empty if all is on standard output. The folder, and digests of what names it, are not
+    part of it.
     """
     done = CliRunner().invoke(app, command.split(), input="", prog_name="subtrie")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
@@ -60,7 +63,8 @@ def answer(command: str) -> tuple[str, int]:
     text = re.sub(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST", text)
     text = text.replace(f'"{__version__}"', '"VERSION"').replace(f" {__version__} ", " VERSION ")
     text = text.replace(f"subtrie {__version__},", "subtrie VERSION,")
-    return text if text.endswith("\n") or not text else text + "\n", done.exit_code
+    streams = " stdout" * bool(done.stdout) + " stderr" if done.stderr else ""
+    return text if text.endswith("\n") or not text else text + "\n", done.exit_code, streams
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,7 @@ def test_a_command_prints_what_is_recorded(command, folder, monkeypatch):
 @pytest.mark.parametrize("command", [each for each in recorded() if "--format junit" in each])
 def test_the_findings_of_sarif_are_those_of_junit(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    printed, code = answer(command.replace("junit", "sarif"))
+    printed, code, _ = answer(command.replace("junit", "sarif"))
     if code == 2 and not printed.startswith("{"):
         assert printed == recorded()[command][0].replace("junit", "sarif")
         return
@@ -110,7 +114,7 @@ def test_a_colon_in_a_subject_was_printed_as_a_picture(folder, monkeypatch):
     for words in ("acl who x:A:y one.conf", "acl who x[b]y[/b]:cat: one.conf",
                   "acl who a:A:y jsz.conf jsz.json --verb read",
                   "acl streams jsz.json --subject x[b]:cat:"):  # fmt: skip
-        printed, _ = answer(words)
+        printed, _, _ = answer(words)
         assert words.split()[2] in printed or words.split()[-1] in printed
         assert printed.isascii()
 
@@ -123,6 +127,9 @@ if __name__ == "__main__":
         os.chdir(written(Path(made)))
         answers = {each: answer(each) for each in (*commands, *sys.argv[1:])}
     PATH.write_text(
-        "\n".join(f"$ subtrie {each}\n{text}[{code}]\n" for each, (text, code) in answers.items()),
+        "\n".join(
+            f"$ subtrie {each}\n{text}[{code}{streams}]\n"
+            for each, (text, code, streams) in answers.items()
+        ),
         encoding="utf-8",
     )

@@ -17,6 +17,7 @@ from sarif_schema import checked
 from subtrie._findings.finding import LEVELS, Finding, Place, counted
 from subtrie._findings.junit import Passed, junit
 from subtrie._findings.markdown import code_table, markdown, of_audit, summary, when
+from subtrie._findings.rate import Rate
 from subtrie._findings.sarif import fingerprint, sarif
 from subtrie._findings.text import file_first, text_line
 
@@ -104,6 +105,9 @@ def test_sarif_names_place_rule_and_level(tmp_path, monkeypatch):
         for rule in ("bare", "rule-error", "rule-note", "rule-warning")
     ]
     assert [each["level"] for each in run["results"]] == [*LEVELS, "error", "note"]
+    assert [each["message"]["text"] for each in run["results"]] == [
+        *(f"m {each}, for example w.x" for each in (*LEVELS, "error")), "nothing more",
+    ]  # fmt: skip
     found = [each["locations"][0]["physicalLocation"] for each in run["results"]]
     assert [each["region"] for each in found] == [
         *[{"startLine": 7, "startColumn": 3}] * 3, {"startLine": 7}, {"startLine": 1},
@@ -179,3 +183,17 @@ def test_a_line_of_text_has_the_colour_of_its_level():
     assert [file_first(text) for text in ("::x", " ::x", ":x", "x::")] == [
         "./::x", "./ ::x", ":x", "x::",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [((1, 0, 8), "  ▁·█ each bar 4 s"), ((8, 9), "  ██ each bar 4 s"), ((3,), ""), ((), "")],
+)
+def test_the_rate_of_a_finding_is_behind_its_example(counts, shown):
+    rate = Rate("2026-11-21T08:00:00.000000Z", 4, counts)
+    assert text_line(replace(ALL[0], rate=rate))[3] == (f"  example: w.x{shown}", "dim")
+    assert text_line(replace(BARE, rate=rate))[3] == (shown, "dim")
+    (_, _, cells) = of_audit([replace(BARE, rate=rate)])
+    assert cells.split(" | ")[-1] == f"{shown.strip() or '-'} |"
+    told = replace(BARE, rate=rate).as_dict()["rate"]
+    assert told == {"start": rate.start, "width_s": 4, "counts": counts}

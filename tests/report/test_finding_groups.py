@@ -1,0 +1,204 @@
+"""Which rows are one finding, for each table; and the advice of each rule."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from report_runs import START, RunOfRows
+from report_runs import row as bare_row
+
+from subtrie.report._findings import MOST_FINDINGS, all_findings
+
+ZEROS = {"redelivered": 0, "acknowledged": 0, "rejected": 0, "messages_in": 0, "messages_out": 0}
+
+
+def row(table: str, **values: Any) -> dict[str, Any]:
+    return bare_row(table, **{**ZEROS, **values})
+
+
+def findings(**tables: list[dict[str, Any]]) -> list[Any]:
+    return all_findings(RunOfRows(tables))
+
+
+END = START + timedelta(minutes=1)
+#: A table, a row that is a finding, the columns that tell two findings apart (with another value),
+#: those that do not, and the first words of the advice.
+GROUPS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
+    "spoofed": ("spoofed", {"who": "a", "claimed": "b", "subject": "s", "count": 2},
+                {"who": "c", "claimed": "c", "account": "X"}, {"subject": "t"},
+                "Give each service its own user"),
+    "a name of a client": ("spoofed", {"who": "a", "claimed": "b", "subject": "s", "count": 2,
+                                       "identity_source": "claimed"}, {}, {"subject": "t"},
+                           "Without creds, services of one process share a connection"),
+    "claimed_users": ("claimed_users", {"who": "a", "claimed": "b", "count": 2},
+                      {"who": "c", "claimed": "c"}, {"client": "x"}, "Let the client name no user"),
+    "violations": ("violations", {"kind": "forbidden", "who": "a", "rule": "r", "witness": "w",
+                                  "count": 2},
+                   {"kind": "forbidden_subscription", "who": "b", "rule": "q", "account": "X"},
+                   {"witness": "v", "subject": "s"}, "Compare them: subtrie acl diff."),
+    "cross_plane": ("cross_plane", {"identity": "a", "plane": "p", "home_plane": "h", "count": 2},
+                    {"identity": "b", "plane": "q"}, {"home_plane": "i"}, "Permissions should fix"),
+    "refused": ("refused", {"who": "a", "kind": "publish", "subject": "s", "count": 2},
+                {"who": "b", "kind": "subscribe", "account": "X"}, {"subject": "t"},
+                "If it should do this, add the entry"),
+    "too large": ("refused", {"who": "a", "kind": "payload", "subject": "s", "count": 2},
+                  {"who": "b", "account": "X"}, {"subject": "t"}, "Send less at once"),
+    "logins": ("logins", {"who": "a", "why": "y", "address": "1.2.3.4", "outcome": "refused",
+                          "count": 2},
+               {"who": "b", "why": "z"}, {"address": "5.6.7.8"}, "Compare its credentials"),
+    "jetstream_errors": ("jetstream_errors", {"who": "a", "request": "publish", "stream": "S",
+                                              "why": "maximum bytes exceeded", "count": 2},
+                         {"who": "b", "request": "STREAM.INFO", "stream": "T", "why": "other",
+                          "account": "X"}, {}, "Raise the limit of the stream"),
+    "links": ("links", {"server": "n", "remote": "m", "kind": "route", "address": "x", "end": END},
+              {"server": "o", "remote": "p", "kind": "gateway"},
+              {"address": "y", "end": END + timedelta(minutes=1)}, ""),
+    "servers": ("servers", {"server": "n", "process": "7", "event": "reload"},
+                {"server": "m", "event": "lame duck"}, {"process": "8"}, ""),
+    "slow_consumers": ("slow_consumers", {"who": "a", "client": "c", "count": 2},
+                       {"who": "b", "client": "d", "account": "X"}, {}, "Keep handlers from"),
+    "undelivered": ("undelivered", {"subject": "a.bc", "nearest": "a.b", "differs_at": 1,
+                                    "subscription_inactive": False, "count": 2},
+                    {"nearest": "a.d", "differs_at": 0, "subscription_inactive": True},
+                    {"subject": "a.bd"}, "Compare the subject with the nearest pattern"),
+    "not subscribed then": ("undelivered", {"subject": "a.b", "nearest": "a.b", "count": 2,
+                                            "subscription_inactive": True}, {}, {},
+                            "Find out when the subscriber was gone"),
+    "malformed": ("malformed", {"subject": "s", "reason": "port", "count": 2, "received": 1},
+                  {"reason": "host"}, {"subject": "t", "received": 0}, "Build subjects with"),
+    "gap": ("gap", {"service": "a", "destination": "b", "path": "p", "finding": "denied"},
+            {"service": "c", "finding": "no rule"}, {"path": "q", "destination": "d"}, ""),
+    "permission_usage": ("permission_usage", {"service": "a", "effect": "allow", "rule": "r",
+                                              "verb": "publish"},
+                         {"service": "b"}, {"rule": "q", "verb": "subscribe"}, "Remove them, or"),
+    "flows": ("flows", {"publisher": "a", "pattern": "p", "undelivered": 2},
+              {"publisher": "b", "pattern": "q", "account": "X"}, {"subscriber": "c"},
+              "Compare the subject with the patterns"),
+    "coverage": ("coverage", {"server": "n", "pattern": "p"}, {"account": "X"}, {"pattern": "q"},
+                 ""),
+    "unparseable": ("unparseable", {"server": "n", "reason": "time", "text": "t"},
+                    {"reason": "cut"}, {"text": "u", "server": "m"}, ""),
+    "not acknowledged": ("consumers", {"stream": "S", "consumer": "c", "who": "a", "delivered": 2},
+                         {"stream": "T", "consumer": "d", "who": "b", "account": "X"}, {},
+                         "Acknowledge each message after the work"),
+    "came again": ("consumers", {"stream": "S", "consumer": "c", "who": "a", "delivered": 6,
+                                 "redelivered": 2, "acknowledged": 1},
+                   {"stream": "T", "consumer": "d", "who": "b", "account": "X"}, {},
+                   "Acknowledge sooner, or let the consumer wait longer"),
+    "was refused": ("consumers", {"stream": "S", "consumer": "c", "who": "a", "delivered": 6,
+                                  "redelivered": 2, "rejected": 1}, {}, {},
+                    "Find out why the program refuses them."),
+    "unheard": ("consumers", {"stream": "S", "consumer": "c", "deliver_subject": "d"},
+                {"stream": "T", "consumer": "d", "deliver_subject": "e"}, {},
+                "Start the program that subscribes it"),
+}  # fmt: skip
+PAIRS = [(name, column, value, 2) for name in GROUPS for column, value in GROUPS[name][2].items()]
+PAIRS += [(name, column, value, 1) for name in GROUPS for column, value in GROUPS[name][3].items()]
+
+
+@pytest.mark.parametrize(("name", "column", "value", "number"), PAIRS)
+def test_rows_are_one_finding_unless_they_differ_in_what_it_is_about(name, column, value, number):
+    table, usual, *_ = GROUPS[name]
+    found = findings(**{table: [row(table, **usual), row(table, **{**usual, column: value})]})
+    rules = [each for each in found if each.rule == table]
+    assert len(rules) == number, [each.message for each in found]
+    assert sum(each.rows for each in rules) == 2
+    counts = [each.count for each in rules]
+    assert sum(counts) == 2 * usual.get("count", counts[0] if number == 2 else counts[0] / 2)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_each_rule_has_its_advice(name):
+    table, usual, _, _, advice = GROUPS[name]
+    found = findings(**{table: [row(table, **usual)]})
+    assert [each.instead.startswith(advice) for each in found] == [True], found
+    assert bool(advice) == bool(found[0].instead)
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ((6, 2, 1, 0), ("note", "2 of 6 messages", 2)),
+        ((4, 2, 1, 0), ("note", "2 of 4 messages", 2)),
+        ((3, 2, 1, 0), ("warning", "2 of 3 messages", 2)),
+        ((2, 2, 1, 0), ("warning", "2 of 2 messages", 2)),
+        ((6, 2, 0, 1), ("note", "2 of 6 messages; it refused 1 (-NAK or +TERM)", 2)),
+        ((6_000, 4_000, 1, 2_000),
+         ("warning", "4,000 of 6,000 messages; it refused 2,000 (-NAK or +TERM)", 4_000)),
+        ((6, 0, 1, 0), None),
+        ((6, 0, 0, 1), None),
+    ],
+)  # fmt: skip
+def test_what_comes_again_is_a_warning_if_each_message_came_twice_more(counts, told):
+    names = ("delivered", "redelivered", "acknowledged", "rejected")
+    one = row(
+        "consumers", stream="S", consumer="c", who="a", **dict(zip(names, counts, strict=True))
+    )
+    found = [each for each in findings(consumers=[one]) if "receives again" in each.message]
+    assert [(each.level, each.message, each.count) for each in found] == ([] if told is None else [
+        (told[0], f"a receives again what stream S, consumer c, delivered: {told[1]}", told[2]),
+    ])  # fmt: skip
+
+
+STORED = {"publisher": "a", "pattern": "o.x", "subscriber": "stream S", "delivered": 2}
+
+
+@pytest.mark.parametrize(
+    ("stored", "filters", "is_told"),
+    [
+        ({}, "o.y", True), ({}, "o.x", False), ({}, "o.*", False), ({}, "o.y p.>", True),
+        ({}, "o.y o.>", False), ({}, None, False), ({}, "", False),
+        ({"delivered": 0}, "o.y", False), ({"queue": "q"}, "o.y", False),
+        ({"subscriber": "stream T"}, "o.y", False), ({"subscriber": "S"}, "o.y", False),
+        ({"account": "X"}, "o.y", False),
+    ],
+)  # fmt: skip
+def test_a_filter_that_nothing_stored_meets_is_a_note(stored, filters, is_told):
+    consumer = row("consumers", stream="S", consumer="c", filter_subject=filters)
+    found = findings(consumers=[consumer], flows=[row("flows", **{**STORED, **stored})])
+    assert [(each.level, each.message, each.witness) for each in found] == is_told * [(
+        "note", f"The consumer c delivers {filters}, and stream S stored no such message", filters,
+    )]  # fmt: skip
+    consumer = row("consumers", stream="S", consumer="c", filter_subject=filters, who="a")
+    assert not any("stored no such" in each.message for each in findings(
+        consumers=[consumer], flows=[row("flows", **{**STORED, **stored})]
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("subscriber", "is_told"),
+    [("stream S", False), ("streams", True), ("stream", True), (None, True)],
+)
+def test_what_a_stream_refused_is_not_undelivered(subscriber, is_told):
+    lost = row("flows", publisher="a", pattern="p", undelivered=1, subscriber=subscriber)
+    assert bool(findings(flows=[lost])) == is_told
+
+
+@pytest.mark.parametrize(
+    ("columns", "user"),
+    [
+        ({"who": "w"}, "w"), ({"who": None}, ""),
+    ],
+)  # fmt: skip
+def test_whom_a_finding_is_about(columns, user):
+    usual = {"kind": "publish", "subject": "s", "count": 1}
+    (found,) = findings(refused=[row("refused", **usual, **columns)])
+    assert found.user == user
+    of_tables = {
+        "cross_plane": {"identity": "i", "plane": "p", "count": 1},
+        "permission_usage": {"service": "i", "effect": "allow", "rule": "r", "verb": "publish"},
+        "flows": {"publisher": "i", "pattern": "p", "undelivered": 1},
+        "unparseable": {"reason": "time", "text": "t"},
+    }
+    for table, values in of_tables.items():
+        (found,) = findings(**{table: [row(table, **values)]})
+        assert found.user == ("" if table == "unparseable" else "i")
+
+
+def test_the_first_of_equal_rows_is_the_example():
+    rows = [row("refused", who="a", kind="publish", subject=each, count=2) for each in "xyz"]
+    (found,) = findings(refused=rows)
+    assert found.witness == "x"
+    assert MOST_FINDINGS == 60
