@@ -1,4 +1,4 @@
-"""Which rows are one finding, for each table; and the advice of each rule."""
+"""The rows that are one finding, for each table; and the advice of each rule."""
 
 from __future__ import annotations
 
