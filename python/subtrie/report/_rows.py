@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..audit import Run
 
 #: Rows with the largest value in the first of these columns that a table has come first.
-_RANKED_BY = ("published", "count", "traffic", "delivered", "accepted", "matched")
+_RANKED_BY = ("published", "count", "traffic", "delivered", "accepted")
 #: Rules that nothing used come first.
 _SMALLEST_FIRST = {"permission_usage"}
 #: No table shows more rows than this: a page with more takes seconds to sort on a phone.
