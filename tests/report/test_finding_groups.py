@@ -202,3 +202,78 @@ def test_the_first_of_equal_rows_is_the_example():
     (found,) = findings(refused=rows)
     assert found.witness == "x"
     assert MOST_FINDINGS == 60
+
+
+def _misuse(account: str | None, claims: str | None) -> list[Any]:
+    sent = {"who": "a", "claimed": "b", "count": 2, "accepted": 2, "account": account}
+    spoofed = [row("spoofed", **sent, subject=each) for each in "st"]
+    refused = row("refused", who="a", kind="publish", subject="s", count=1, account=claims)
+    return findings(spoofed=spoofed, refused=[refused])
+
+
+@pytest.mark.parametrize(
+    ("account", "claims", "key"),
+    [
+        (None, None, ("a",)), ("$G", None, ("a",)), ("$G", "$G", ("a",)), ("X", "X", ("a", "X")),
+        ("X", None, ("a", "X")),
+    ],
+)  # fmt: skip
+def test_misuse_of_one_user_has_the_rows_of_all_its_findings(account, claims, key):
+    """The account that every client without one has is none."""
+    (found,) = _misuse(account, claims)
+    assert (found.key, found.rows, found.count) == (key, 3, 5)
+
+
+def test_counts_of_a_consumer_with_several_clients_are_added_up():
+    rows = [row("consumers", stream="S", consumer="c", who="a", client=each, delivered=6,
+                redelivered=2, acknowledged=1, rejected=1) for each in "xy"]  # fmt: skip
+    (found,) = [each for each in findings(consumers=rows) if "receives again" in each.message]
+    assert "4 of 12 messages" in found.message
+    assert (found.count, found.rows) == (4, 2)
+
+
+def test_a_rule_that_was_used_in_the_first_period_only_is_used():
+    usual = {"service": "a", "effect": "allow", "verb": "publish", "rule": "r"}
+    for used in ("accepted", "refused"):
+        periods = [row("permission_usage", **usual, **{used: count}) for count in (1, 0)]
+        assert findings(permission_usage=periods) == []
+
+
+def test_a_finding_has_the_rate_of_its_rows():
+    rate = {"start": START, "width_s": 4, "counts": [1, 0, 1]}
+    refused = row("refused", who="a", kind="publish", subject="s", count=2, rate=rate)
+    (found,) = findings(refused=[refused])
+    assert found.rate is not None
+    assert (found.rate.width_s, found.rate.counts) == (4, (1, 0, 1))
+    assert findings(refused=[{**refused, "count": 3}])[0].rate is None, "a part has no time"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told", "advice"),
+    [
+        ("_INBOX.b.*", "a replied when the requester did not wait any longer", "Answer sooner"),
+        ("reply.b.*", f"a published while no client received it: b subscribed reply.b.* until "
+         f"{START:%Y-%m-%dT%H:%M:%S}.000000Z", "Let the subscriber reconnect sooner"),
+    ],
+)  # fmt: skip
+def test_a_late_reply_is_not_told_as_a_subscriber_that_was_gone(pattern, told, advice):
+    lost = row("flows", publisher="a", pattern=pattern, undelivered=1, first=END, last=END)
+    before = START - timedelta(hours=1)
+    gone = row("subscriptions", pattern=pattern, conn="c", identity="b", start=before, end=START)
+    (found,) = findings(flows=[lost], subscriptions=[gone])
+    assert found.message == told
+    assert found.instead.startswith(advice)
+
+
+def test_a_slow_consumer_is_told_until_the_last_time_of_it_or_of_what_it_lost():
+    last = END + timedelta(minutes=5)
+    slow = row("slow_consumers", who="b", client="b", count=1, first=START, last=last)
+    gone = row("subscriptions", pattern="p", conn="c", identity="b", client="b",
+               start=START - timedelta(hours=1), end=START)  # fmt: skip
+    for at, until in ((END, last), (last + timedelta(minutes=1), last + timedelta(minutes=1))):
+        lost = row("flows", publisher="a", pattern="p", undelivered=2, first=at, last=at)
+        (found,) = findings(flows=[lost], subscriptions=[gone], slow_consumers=[slow])
+        assert (found.rule, found.count, found.rows) == ("slow_consumers", 2, 2)
+        assert (found.first, found.last) == (
+            f"{START:%Y-%m-%dT%H:%M:%S.%f}Z", f"{until:%Y-%m-%dT%H:%M:%S.%f}Z",
+        )  # fmt: skip

@@ -141,7 +141,7 @@ def test_a_row_is_a_finding_of_this_level_or_is_left_out(table, values, level, t
 
 @pytest.mark.parametrize(("why", "told"), [
     ("maximum bytes exceeded", "Raise the limit of the stream, or let it discard old messages."),
-    ("no maximum", ""),
+    ("no maximum", ""), ("maximums", ""),
 ])  # fmt: skip
 def test_the_advice_about_a_full_stream(why, told):
     values = {"who": "a", "request": "publish", "stream": "S", "count": 1, "why": why}

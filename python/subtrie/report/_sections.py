@@ -108,10 +108,8 @@ def sections_of(result: Run) -> tuple[list[Section], list[str]]:
     """Return the tables of a result that have rows, and the names of those that have none."""
     from ..audit._results.shown_rows import told_elsewhere
 
-    names = [*(name for name in _TEXTS if name in TABLES)]
-    names += [name for name in TABLES if name not in _TEXTS and name != "runs"]
     found, empty = [], []
-    for name in names:
+    for name, (title, lead) in _TEXTS.items():
         total, rows = largest_rows(result, name, TABLES[name])
         if not total:
             empty.append(name)
@@ -121,7 +119,6 @@ def sections_of(result: Run) -> tuple[list[Section], list[str]]:
         told = told_elsewhere(named)
         unused = {i for i, each in enumerate(columns)
                   if each.name in told or all(row[i] is None for row in rows)}  # fmt: skip
-        title, lead = _TEXTS.get(name, (name.replace("_", " ").capitalize(), ""))
         found.append(
             Section(
                 table=name,
