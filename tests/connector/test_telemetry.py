@@ -223,6 +223,19 @@ async def test_rejects_are_counted_by_reason(make_memory, meters):
     assert counted["microbus_rejects", ("reason", "source"), ("service", HOST)] == 2
 
 
+@pytest.mark.parametrize("traced", [True, False])
+async def test_handlers_alone_have_spans_where_traces_are_made(make_memory, spans, traced):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", "/good")(lambda: "")
+    async with shop, web:
+        shop._runtime.traced = traced
+        spans.clear()
+        for path in (":888/ping", "/good"):
+            await web.request("GET", f"https://{HOST}{path}")
+        served = [span.name for span in spans.get_finished_spans() if span.kind.name == "SERVER"]
+        assert served == ([":443/good"] if traced else [])
+
+
 async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, spans, caplog):
     caplog.set_level(logging.CRITICAL)
     exporter = InMemorySpanExporter()
