@@ -148,8 +148,9 @@ PARTS = {
             f"tests/{name}.py"
             for name in (
                 *(f"answers/test_{each}" for each in (
-                    "answer_boundaries", "answer_columns", "answer_options", "answer_rules",
-                    "claimed_identities", "microbus_latency", "payload_heads",
+                    "answer_boundaries", "answer_columns", "answer_inputs", "answer_options",
+                    "answer_parts", "answer_rules", "claimed_identities", "microbus_latency",
+                    "payload_heads",
                 )),
                 *(f"audit/test_{each}" for each in (
                     "accounts", "bucket_rows", "connections", "consumers", "delivery_rule",

@@ -64,7 +64,8 @@ def _take_unstored(found: dict[tuple[Any, ...], tuple[Any, ...]], sums: Sums) ->
     for key in found:
         flows.setdefault((key[0], *key[2:7]), []).append(key)
     for key, (refused,) in sums["unstored"].items():
-        own = sorted(flows.get((key[0], *key[2:7]), ()), key=lambda each: str(each[1]))
+        own = [each for each in flows.get((key[0], *key[2:7]), ()) if found[each][1]]
+        own.sort(key=lambda each: str(each[1]))
         weights = [found[each][1] for each in own]
         for each, share in zip(own, divided(min(refused, sum(weights)), weights), strict=True):
             published, delivered, undelivered, *rest = found[each]
@@ -75,7 +76,7 @@ def divided(count: int, weights: list[int]) -> list[int]:
     """Divide a number in a ratio; what is left goes to the largest remainders, then in order."""
     total = sum(weights)
     parts = [count * weight // total for weight in weights]
-    rests = [count * weight - part * total for weight, part in zip(weights, parts, strict=True)]
+    rests = [count * weight % total for weight in weights]
     order = sorted(range(len(weights)), key=lambda at: -rests[at])
     for at in order[: count - sum(parts)]:
         parts[at] += 1

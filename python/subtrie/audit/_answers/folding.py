@@ -56,11 +56,10 @@ def fold(subject: str) -> str:
     tokens = subject.split(".")
     if ">" in tokens[:-1]:
         tokens = [*("*" if each == ">" else each for each in tokens[:-1]), tokens[-1]]
-    kind = tokens[1] if len(tokens) > 1 else ""
-    if kind in ("safe", "danger") and len(tokens) > HEAD:
+    if len(tokens) > HEAD and tokens[1] in ("safe", "danger"):
         slot = "*" if tokens[5].startswith("id-") else tokens[5]
         return ".".join([*tokens[:5], slot, tokens[6], *map(_folded, tokens[HEAD:])])
-    if kind == "reply" and len(tokens) == _REPLY:
+    if len(tokens) == _REPLY and tokens[1] == "reply":
         return ".".join([*tokens[:-1], "*"])
     if tokens[0].startswith("_INBOX"):
         return ".".join([tokens[0], *(each if each == ">" else "*" for each in tokens[1:])])
@@ -71,10 +70,6 @@ def _folded(token: str) -> str:
     return "*" if is_variable(token) else token
 
 
-def _kind(character: str) -> int:
+def _kind(character: str) -> tuple[bool, bool, bool]:
     """Return the class of a character."""
-    if character.isdigit():
-        return 0
-    if character.isalpha():
-        return 1 if character.islower() else 2
-    return 3
+    return character.isdigit(), character.islower(), character.isupper()

@@ -84,8 +84,8 @@ def calls_in(services: Iterable[Service]) -> list[CodeCall]:
 
 
 def _wildness(pattern: str) -> list[tuple[int, str]]:
-    """Return a key that sorts specific patterns first."""
-    return [({"*": 1, ">": 2}.get(token, 0), token) for token in pattern.split(".")]
+    """Return a key that sorts specific patterns first: a name, then ``*``, then ``>``."""
+    return [("*>".find(token), token) for token in pattern.split(".")]
 
 
 @dataclass

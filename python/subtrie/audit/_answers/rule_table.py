@@ -63,7 +63,7 @@ def service_of(identity: str | None, user: str | None, rules: Container[str]) ->
 
     Else it is the identity, which beside a user is what the client calls itself.
     """
-    return user if user in rules and user is not None else identity
+    return user if user in rules else identity
 
 
 def of_subscription(

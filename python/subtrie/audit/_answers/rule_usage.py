@@ -56,7 +56,7 @@ def subscribe_usage(
     tried = []
     for row in _subscribed(subscriptions, sums, length):
         service = service_of(row["identity"], row["user"], services)
-        if service is not None and service in services:
+        if service in services:
             tried.append({**row, "service": service})
     for row in one_name_of_many(tried, ("service", "account", "user")):
         service = row["service"]

@@ -55,7 +55,7 @@ def greatest_known(one: Any, other: Any) -> Any:
 
 
 def _union(one: frozenset[int], other: frozenset[int]) -> frozenset[int]:
-    return one if one >= other else one | other
+    return one | other
 
 
 def _tally(one: dict[int | None, int], other: dict[int | None, int]) -> dict[int | None, int]:
@@ -65,18 +65,12 @@ def _tally(one: dict[int | None, int], other: dict[int | None, int]) -> dict[int
     return both
 
 
-#: Times below this are kept as they are, in microseconds; longer ones with three digits.
-_EXACT = 1_000
-
-
 def latency_step(took: int) -> int:
-    """Return the time of an answer as it is kept: at most 900 different ones for a factor of 10.
+    """Return the time of an answer as it is kept: in microseconds, with its first three digits.
 
-    The number of requests has no effect on the memory, and any division has the same sums.
+    So the number of requests has no effect on the memory, and any division has the same sums.
     """
-    if took < _EXACT:
-        return took
-    unit: int = 10 ** (len(str(took)) - 3)
+    unit: int = 10 ** max(len(str(took)) - 3, 0)
     return took // unit * unit
 
 
