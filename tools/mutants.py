@@ -150,8 +150,7 @@ PARTS = {
                 *(f"answers/test_{each}" for each in (
                     "answer_boundaries", "answer_columns", "answer_inputs", "answer_options",
                     "answer_parts", "answer_rules", "claimed_identities", "microbus_latency",
-                    "payload_heads",
-                )),
+                    "payload_heads")),
                 *(f"audit/test_{each}" for each in (
                     "accounts", "bucket_rows", "connections", "consumers", "delivery_rule",
                     "expectations", "identity", "inboxes", "jetstream", "matched", "partials_add",
