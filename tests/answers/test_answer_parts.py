@@ -89,7 +89,7 @@ def test_a_rate_is_rounded_at_one_half(published, span, rate) -> None:
     assert per_minute(row) == rate
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(0, 40))
 def test_the_parts_of_a_number_are_as_near_as_can_be(weights, count) -> None:
     """Each is its share or the next integer, and the larger remainders have the larger ones."""
@@ -496,7 +496,7 @@ _SUBSCRIBED = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_SUBSCRIBED, st.dictionaries(st.sampled_from("stu"), st.integers(0, 4)))
 def test_the_receivers_at_each_time_are_those_of_their_interval(some, begin) -> None:
     """Receivers at each second by definition; equal ones that follow are one interval."""
