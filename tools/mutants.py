@@ -155,9 +155,9 @@ PARTS = {
                     "accounts", "bucket_rows", "connections", "consumers", "delivery_rule",
                     "expectations", "identity", "inboxes", "jetstream", "matched", "partials_add",
                     "parts_of_inputs", "pattern_index", "plain_audit", "planted_faults", "programs",
-                    "rates", "read_once", "saved_events", "several_servers", "stored_messages",
-                    "table_context", "table_rows", "traffic_sums", "without_times",
-                )),
+                    "rates", "read_once", "rows_of_partials", "saved_events", "several_servers",
+                    "stored_messages", "subjects_and_streams", "sums_of_buckets", "table_context",
+                    "table_rows", "traffic_sums", "without_times")),
             )
         ),
     ),
