@@ -1,4 +1,4 @@
-"""What ``subtrie audit`` prints of a result: counts, findings, tables and JSON, value by value."""
+"""The counts, findings, tables and JSON that ``subtrie audit`` prints, value by value."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ LONG = ("servers", "subscriptions", "coverage", "fan_out", "hot_subjects", "runs
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_tables_that_say_not_what_is_wrong_are_printed_on_request(name, capsys):
+def test_tables_about_nothing_wrong_are_printed_on_request(name, capsys):
     made = {"servers": {"server": "n", "process": "7", "event": "start"},
             "subscriptions": {"pattern": "p", "conn": "c"}, "coverage": {"pattern": "p"},
             "fan_out": {"subject": "s"},
