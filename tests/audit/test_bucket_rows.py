@@ -356,7 +356,7 @@ NAMES = ("start", "end", "messages_in", "bytes_in", "messages_out", "bytes_out")
 LINKS: list[tuple[list[Row], list[Row], list[Row]]] = [
     ([up(1), down(9)], [], [ROUTE | {"start": 1, "end": 9}]),
     ([up(1)], [across(2, "in", 3, 40), across(3, "out", 5, 60), across(4, "in", 1, 1),
-               across(5, "out", 1, None), across(6, "local", 7, 7)],
+               across(6, "out", 1, None), across(5, "local", 7, 7)],
      [ROUTE | {"start": 1, "messages_in": 4, "bytes_in": 41, "messages_out": 6, "bytes_out": 60}]),
     # from before the log
     ([up(5)], [across(2, "in", 3, 40)], [{"conn": "7/route:1", "kind": "route", "messages_in": 3,

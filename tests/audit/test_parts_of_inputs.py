@@ -324,7 +324,8 @@ def test_the_earliest_that_left_is_the_earliest_that_arrived() -> None:
 @pytest.mark.parametrize(
     ("servers", "positions", "order"),
     [("ss", [1, 2], None), ("ss", [2, 1], [1, 0]), ("ts", [1, 2], [1, 0]), ("st", [2, 1], [0, 1]),
-     ("s-", [1, 2], [0, 1]), ("-s", [1, 2], [1, 0]), ("s", [1], None), ("ss", [1, 1], [0, 1])],
+     ("s-", [1, 2], [0, 1]), ("-s", [1, 2], [1, 0]), ("s", [1], None), ("ss", [1, 1], [0, 1]),
+     ("sss", [1, 3, 2], [0, 2, 1])],
 )  # fmt: skip
 def test_lines_are_read_by_server_and_position(servers, positions, order) -> None:
     """Those of one log in order are not copied; a server that is not told is the last."""
