@@ -101,12 +101,13 @@ def test_what_a_stream_stored_is_not_undelivered(row, positions, kinds, left) ->
         kinds = {"delivery": [line | {"consumer": kinds["delivery"]}]}
     rows = [message(**LOST_TIMES, **row)]
     lost = lost_at(*positions, account=rows[0]["account"])
-    # Another message, that no stream stores.
-    other = message(conn="7/client:2", subject="z", undelivered=1, **LOST_TIMES)
-    for some in ([*rows, other], [other, *rows]):
+    # Others, that no stream stores, before and after it.
+    others = [message(conn=f"7/client:{n}", subject=text, undelivered=1, **LOST_TIMES)
+              for n, text in enumerate("abcdz", 2)]  # fmt: skip
+    for some in ([*rows, *others], [*others, *rows]):
         found = dict(zip((each["conn"] for each in some), stored(some, lost, **kinds), strict=True))
         assert found["7/client:1"] == left
-        assert found["7/client:2"] == (1, *ALL)
+        assert [found[each["conn"]] for each in others] == [(1, *ALL)] * len(others)
 
 
 @pytest.mark.parametrize(

@@ -344,7 +344,9 @@ def test_subscriptions_are_covered_without_traffic() -> None:
 # --- sums of a bucket
 
 
-@pytest.mark.parametrize("places", [[], [4], [0, 1, 5], [0, 0, 1], [1, 0, 1], [2, 1, 0], [0, 1, 1]])
+@pytest.mark.parametrize(
+    "places", [[], [4], [0, 1, 5], [0, 0, 1], [1, 0, 1], [2, 1, 0], [0, 1, 1], [0, 0]]
+)
 def test_sums_by_subject_have_one_row_for_each(places) -> None:
     names = sums_by_subject(table_of_at([])).column_names[1:]
     rows = [{"at": place, **{name: value(name, n) for name in names}}
