@@ -304,8 +304,9 @@ def test_leaf_nodes_that_subscribed_a_subject() -> None:
     [(3, 0, 2, True), (3, 0, 3, False), (3, 0, 4, False), (3, 1, 3, True), (3, 2, 5, False),
      (0, 0, 0, False), (0, 1, 0, True)],
 )  # fmt: skip
+@pytest.mark.parametrize("other", ["r", "t"])
 def test_messages_are_exported_if_more_were_delivered_than_their_account_has(
-    lines, crossed, delivered, exported
+    lines, crossed, delivered, exported, other
 ) -> None:
     line: Row = {"server": "s", "conn": "c", "sid": "1", "subject": "x"}
     bucket = bucket_of(
@@ -318,7 +319,7 @@ def test_messages_are_exported_if_more_were_delivered_than_their_account_has(
     place = {name: number for number, name in enumerate(names)}
     own = place["x", "A"]
     publishers: dict[Any, int] = {
-        ("s", own, Publisher("a")): 5, ("t", own, Publisher("b")): crossed,
+        ("s", own, Publisher("a")): 5, (other, own, Publisher("b")): crossed,
     }  # fmt: skip
     weights = {("s", own): publishers, ("s", place["x", "C"]): {("s", 0, Publisher("c")): 1}}
     of: Any = SimpleNamespace(subjects=bucket.subjects)
