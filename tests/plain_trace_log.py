@@ -287,6 +287,7 @@ class _Reader:
                 self._add(position, **shared, op="CLOSED")
             elif _DENIED.match(text):
                 if prefix.kind == "leaf":
+                    self._changed = position
                     self._logins.close(conn)
                 why, _, told = text.partition(" - ")
                 user = re.search(r'"((?:[^"\\]|\\.)*)"', told)

@@ -81,9 +81,24 @@ def test_another_program_writes_a_bounded_text_before_a_line(filler: str) -> Non
 def test_colours_are_taken_out_of_the_first_characters() -> None:
     codes = ["\x1b[36m", "\x1b[m", "\x1b[1;36m", "\x1b[36x", "\x1b[", "\x1b", "\x1b[36"]
     plain = line("<<- [PUB a 2]")
-    cuts = [0, 1, 4, 5, 31, 36]
+    cuts = [0, 1, 4, 5, 31, 36, len(plain) - 3]
     both(*(plain[:cut] + code + plain[cut:] for code in codes for cut in cuts))
     both(*("\x1b[0m" + " " * length + "\x1b[36m" + plain for length in range(240, 300)))
+
+
+def test_a_subject_that_looks_coloured_is_kept() -> None:
+    """Bug: the first line of a connection lost what looked like a colour, the others kept it."""
+    rows = both(*[line("<<- [PUB a\x1b[36m 2]")] * 2, line("<<- [PUB a 2]"))
+    assert [row["subject"] for row in rows] == ["a\x1b[36m", "a\x1b[36m", "a"]
+
+
+def test_a_leaf_node_that_was_closed_has_no_user() -> None:
+    """Bug: later lines of the connection named its user, unless another reader went on there."""
+    known = [line('<<- [CONNECT {"user":"u.x"}]', conn="lid:1"), line("<<- [LS+ a]", conn="lid:1")]
+    for text in ("Leaf connection closed: x", "Authentication Timeout"):
+        after = [line(text, conn="lid:1", level="ERR"), line("<<- [LS+ b]", conn="lid:1")]
+        rows = both(*known, *after)
+        assert [row["user"] for row in rows if row["op"] == "LS+"] == ["u.x", None]
 
 
 OPERATIONS = ["PUB", "HPUB", "MSG", "HMSG", "SUB", "UNSUB", "DELSUB", "MAPPING", "PING", "LS+",
@@ -129,7 +144,7 @@ def test_a_message_is_forwarded_under_each_reading_of_its_names() -> None:
             )
 
 
-@pytest.mark.parametrize("conn", ["cid:1", "rid:1", "gid:1"])
+@pytest.mark.parametrize("conn", ["cid:1", "rid:1", "gid:1", "lid:1"])
 def test_a_message_about_a_connection_has_its_row(conn: str) -> None:
     texts = [
         "Client connection closed: x", "Router_2 connection closed", " connection closed",

@@ -130,7 +130,7 @@ def test_a_connect_says_who_is_behind_a_connection(conn: str, jwt: int) -> None:
 def test_each_text_of_a_connect_is_read_as_json() -> None:
     values = [f'"a\\{chr(code)}z"' for code in range(32, 127)]
     values += ['"\\ud83d\\ude00"', '"\\ud83d\\udfff"', '"\\udbff\\udc00"', '"\\ud800\\ud800"',
-               '"\\ud800x"', '"\\udc00"', '"\\u00e"', "null", "5", "true", "{}", "[]",
+               '"\\ud800x"', '"\\udc00"', '"\\u00e"', '"\\u+0e9"', "null", "5", "true", "{}", "[]",
                '{"user":"x"}', '["x"]', '""', '"x" "y"', "[1,2", '{"a":[{"b":1}]}',
                "[" * 127 + "]" * 127, "[" * 128 + "]" * 128]  # fmt: skip
     texts = [f'{{"user":{value}}}' for value in values]

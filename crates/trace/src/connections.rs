@@ -94,3 +94,33 @@ pub fn conn_name(found: &Line<'_>) -> Box<str> {
     let pid = found.pid.map_or_else(|| "-".to_owned(), plain);
     format!("{pid}/{kind}:{}", plain(found.number)).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_a_quarter_and_one_more() {
+        for (count, expected) in [(0, 0), (1, 1), (3, 1), (4, 2), (8, 3)] {
+            let since = (0..count).map(|number| (u64::from(100 - number), number));
+            let found: Vec<u32> = oldest(since.collect()).collect();
+            let last: Vec<u32> = (0..count).rev().take(expected).collect();
+            assert_eq!(found, last, "{count}");
+        }
+    }
+
+    #[test]
+    fn names_are_removed_again_when_there_are_twice_as_many() {
+        let mut known = Connections::default();
+        for number in 0..CONNECTIONS + 9 {
+            assert_eq!(known.is_full(), number >= CONNECTIONS);
+            known.add(&number.to_string());
+        }
+        known.retain(&[0, 1, 2, 3]);
+        for number in 4..CONNECTIONS + 8 {
+            assert!(!known.is_full(), "{number}");
+            known.add(&format!("n{number}"));
+        }
+        assert!(known.is_full());
+    }
+}

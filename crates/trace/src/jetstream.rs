@@ -5,6 +5,7 @@ use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
 
 use super::event::{Event, Prefix, Sink};
+use super::json_texts::hex;
 use super::text::unquote;
 use super::windows::Windows;
 
@@ -280,8 +281,7 @@ fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             b'"' => return Some((found, rest)),
             b'\\' => {
                 let code = rest.strip_prefix(b"u00")?.first_chunk::<2>()?;
-                let code = std::str::from_utf8(code).ok()?;
-                found.push(u8::from_str_radix(code, 16).ok()?);
+                found.push(u8::try_from(hex(code)?).ok()?);
                 rest = &rest[5..];
             }
             _ => found.push(byte),
@@ -355,6 +355,41 @@ mod tests {
             br#"["{\"error\":{}"]"#,
         ] {
             assert_eq!(answer(body), None);
+        }
+    }
+
+    #[test]
+    fn a_reply_subject_of_a_consumer_has_its_number_of_words() {
+        let words = ["a", "b", "1", "61", "1", "17", "0", "1", "2", "3"];
+        for count in 0..=words.len() {
+            let reply = format!("$JS.ACK.{}", words[..count].join("."));
+            let expected = match count {
+                6 | 7 => Some("a.b"),
+                9.. => Some("1.61"),
+                _ => None,
+            };
+            let expected = expected.map(str::as_bytes);
+            assert_eq!(consumer_of(reply.as_bytes()), expected, "{reply}");
+        }
+        for (reply, found) in [
+            ("_R_.a", Some("_R_")),
+            ("_R_a", None),
+            ("$JS.ACKa.b.1.1.1.1", None),
+        ] {
+            assert_eq!(consumer_of(reply.as_bytes()), found.map(str::as_bytes));
+        }
+    }
+
+    #[test]
+    fn only_headers_of_sixteen_bytes_lack_responders() {
+        for (op, size, lacks) in [
+            (&b"HMSG"[..], Some(16), true),
+            (b"HMSG", Some(15), false),
+            (b"HMSG", Some(17), false),
+            (b"HMSG", None, false),
+            (b"MSG", Some(16), false),
+        ] {
+            assert_eq!(lacks_responders(op, size), lacks, "{size:?}");
         }
     }
 }

@@ -134,9 +134,9 @@ impl Reader<'_> {
     }
 
     fn digits(&mut self) -> Option<u32> {
-        let text = std::str::from_utf8(self.json.get(self.at..self.at + 4)?).ok()?;
+        let text = self.json.get(self.at..self.at + 4)?;
         self.at += 4;
-        u32::from_str_radix(text, 16).ok()
+        hex(text)
     }
 
     /// Skip a value.
@@ -175,6 +175,13 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Return the number of digits of base 16, at most eight; a sign is none of them.
+pub fn hex(digits: &[u8]) -> Option<u32> {
+    let valid = digits.iter().all(u8::is_ascii_hexdigit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| valid)?;
+    u32::from_str_radix(text, 16).ok()
 }
 
 /// Return a name without case, as Go compares names: `ſ` is an `s`, the Kelvin sign a `k`.
@@ -271,5 +278,22 @@ mod tests {
         assert_eq!(base64_url(b"-_8="), None);
         assert_eq!(base64_url(b"-_8-_"), None);
         assert_eq!(base64_url(b"a+b"), None);
+    }
+
+    #[test]
+    fn a_sign_is_no_digit_of_a_character() {
+        for digits in ["+0e9", "-0e9", " 0e9", "00eg"] {
+            let json = format!("{{\"a\":\"\\u{digits}\"}}");
+            assert_eq!(texts(json.as_bytes(), ["a"]), [None], "{digits}");
+        }
+    }
+
+    #[test]
+    fn a_value_has_a_greatest_depth() {
+        for (depth, read) in [(MAX_DEPTH, true), (MAX_DEPTH + 1, false)] {
+            let value = "[".repeat(depth) + &"]".repeat(depth);
+            let json = format!(r#"{{"a":"1","b":{value}}}"#);
+            assert_eq!(texts(json.as_bytes(), ["a"])[0].is_some(), read, "{depth}");
+        }
     }
 }

@@ -106,4 +106,29 @@ mod tests {
             assert_eq!(found, [(0, 2), (3, 0), (4, LONGEST + 1), (end, 4)]);
         }
     }
+
+    #[test]
+    fn no_line_follows_the_last_one_that_is_asked_for() {
+        let (mut lines, mut found) = (Lines::new(5), Vec::new());
+        lines.feed(b"a\nb\nc", |at, line| {
+            found.push((at, line.to_vec()));
+            false
+        });
+        assert_eq!(found, [(5, b"a".to_vec())]);
+        assert_eq!(lines.position(), 7);
+    }
+
+    #[test]
+    fn a_stream_ends_behind_its_last_line() {
+        for (data, last) in [(&b"a\nb"[..], Some(7)), (b"a\n", None), (b"", None)] {
+            let (mut lines, mut found) = (Lines::new(5), None);
+            lines.feed(data, |_, _| true);
+            lines.finish(|at, _| {
+                found = Some(at);
+                true
+            });
+            assert_eq!(found, last);
+            assert_eq!(lines.position(), 5 + data.len() as u64);
+        }
+    }
 }

@@ -53,6 +53,7 @@ impl Reader {
             } else if prefix.leaf && (operation::is_closing(found.rest) || is_denial(found.rest)) {
                 self.subscriptions.changed = position;
                 self.logins.close(prefix.conn_id);
+                self.prefixes.clear(); // one of them names the user of this connection
             }
             let slow = operation::is_slow(found.rest);
             if own && (closes || slow) {

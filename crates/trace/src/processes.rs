@@ -104,4 +104,45 @@ mod tests {
         assert!(!alternate("aaabaaacaaa"));
         assert!(alternate("aaabaaabaaa"));
     }
+
+    #[test]
+    fn a_stray_process_has_at_most_a_kilobyte() {
+        for (bytes, alternates) in [(STRAY, false), (STRAY + 1, true)] {
+            let mut found = Processes::default();
+            let back = 10 + bytes;
+            for (process, position) in [(b"1", 0), (b"2", 10), (b"1", back), (b"2", back + 9_000)] {
+                found.see(process, position, false);
+            }
+            let first = found.alternating.map_or(0, |each| {
+                assert_eq!((each.process.len(), each.other.len()), (1, 1));
+                assert_ne!(each.process, each.other);
+                each.position
+            });
+            // A process that was stray once is another one when it comes again.
+            assert_eq!(first, if alternates { back } else { 0 }, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn each_process_is_stray_once_and_a_bounded_number_of_them() {
+        let mut found = Processes::default();
+        for (number, position) in (0..=REMEMBERED).zip((0..).step_by(100)) {
+            found.see(b"m", position, false);
+            found.see(number.to_string().as_bytes(), position + 1, false);
+            found.see(b"m", position + 2, false);
+            assert_eq!(found.alternating.is_some(), number == REMEMBERED);
+        }
+    }
+
+    #[test]
+    fn a_bounded_number_of_ended_processes_is_remembered() {
+        for (restarts, alternates) in [(REMEMBERED, true), (REMEMBERED + 1, false)] {
+            let mut found = Processes::default();
+            for (number, position) in (0..=restarts).zip((0..).step_by(2_000)) {
+                found.see(number.to_string().as_bytes(), position, false);
+            }
+            found.see(b"0", u64::MAX, false);
+            assert_eq!(found.alternating.is_some(), alternates, "{restarts}");
+        }
+    }
 }
