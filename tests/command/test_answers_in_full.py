@@ -96,6 +96,25 @@ def test_the_findings_of_sarif_are_those_of_junit(command, folder, monkeypatch):
     assert [len(each) == 1 for each in cases] == levels + [False] * (len(names) - len(found))
 
 
+#: Commands, and the rules and levels of what they find.
+LEVELS_OF = {
+    "acl who a.y asked.conf": {"not-determined error"},
+    "acl who a.y rules.json": {"may note"},
+    "acl flows open.conf": {"no-authorization warning"},
+    "acl flows flows.conf": {"public-export note", "unused-export note", "unused-import warning"},
+    "acl diff one.conf danger.json": {"new-access error"},
+    "acl diff one.conf two.conf": {"not-compared error", "new-access warning"},
+    "acl test policy.txt a.conf --user web": {"unexpected error"},
+}
+
+
+@pytest.mark.parametrize("command", LEVELS_OF)
+def test_each_rule_of_a_command_has_its_level(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (run,) = json.loads(answer(f"{command} --sarif")[0])["runs"]
+    assert {f"{each['ruleId']} {each['level']}" for each in run["results"]} == LEVELS_OF[command]
+
+
 def test_each_finding_of_a_command_has_a_sentence_for_sarif():
     """``acl usage --sarif`` ended with ``KeyError: 'claimed'``."""
     codes = set()
