@@ -96,6 +96,20 @@ def test_two_patterns(trie):
     assert trie.match("foo.bar.baz") == ("tail",)
 
 
+@pytest.mark.parametrize("before", range(60, 67))
+def test_patterns_that_differ_after_some_sixty_tokens(engine, before):
+    trie, stars, start = engine.SubjectTrie(max_tokens=70), "*." * before, "a." * before
+    names = [f"name{number}" for number in range(200)]
+    for name in names:
+        trie.add(f"{stars}{name}", name)
+        trie.add(f"{stars}{name}.z", f"{name}.z")
+    for name in names:
+        assert trie.match(f"{start}{name}") == (name,)
+        assert trie.match(f"{start}{name}.z") == (f"{name}.z",)
+    assert trie.match(f"{start}name") == ()
+    assert trie.match(start + "name0.y") == ()
+
+
 def test_order_is_that_of_insertion(trie):
     patterns = ["a.>", "a.b", ">", "*.b", "a.*", "a.b", "*.*", "*.>"]
     for number, pattern in enumerate(patterns):
