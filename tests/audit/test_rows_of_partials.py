@@ -399,4 +399,6 @@ def test_a_rate_in_each_of_its_forms(seconds) -> None:
     }  # fmt: skip
     assert list(rate_of_row({"rate": told[0]}) or ()) == rate
     assert table_rate(rate, of=len(times) - 1) is None
+    many = [*rate[:2], *(100_000 * count for count in rate[2:])]
+    assert table_rate(many, of=100_000 * len(times)) == told[0] | {"counts": many[2:]}
     assert rate_of_row({"rate": None}) is None

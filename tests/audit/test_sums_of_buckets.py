@@ -475,3 +475,11 @@ def test_the_latency_of_requests(requests, answers, received) -> None:
     found = answer_sums(bucket_of(events))
     assert dict(found["latency"]) == dict(wanted["latency"])
     assert dict(found["stored"]) == dict(wanted["stored"])
+
+
+def test_a_pull_request_waits_for_messages_and_has_no_latency() -> None:
+    told = {"size": 1, "deliveries": 1, "forwarded": 0, "reply": "r.1", "time": 5}
+    asked = ("ask.9", "$JS.API.CONSUMER.MSG.NEXT.S.c", "$JS.API.CONSUMER.INFO.S.c")
+    found = answer_sums(bucket_of([WHO[0] | told | {"subject": each} for each in asked]))
+    subjects = {key[2] for key in dict(found["latency"])}
+    assert subjects == {fold("ask.9"), "$JS.API.CONSUMER.INFO.S.c"}
