@@ -184,10 +184,17 @@ def test_a_call_that_is_not_sent_is_bad_input(tmp_path, words, told):
 @pytest.mark.parametrize(
     "command", [["call", "GET", "https://a.example/x"], ["health", "a.example"]]
 )
-def test_the_creds_that_are_given_are_used(command):
-    done = CliRunner().invoke(app, [*command, "--creds", "absent.creds", "--nats", "127.0.0.1:9"])
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "absent.creds" in done.stderr
+def test_the_creds_that_are_given_are_used(command, tmp_path):
+    where = ["--nats", "127.0.0.1:9"]
+    done = CliRunner().invoke(app, [*command, "--creds", "absent.creds", *where])
+    assert (done.exit_code, done.stdout) == (2, ""), "bad input"
+    assert "'absent.creds' does not exist" in done.stderr
+    readable = tmp_path / "readable.creds"
+    readable.write_text("no creds")
+    readable.chmod(0o644)
+    done = CliRunner().invoke(app, [*command, "--creds", str(readable), *where])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "others may read the file" in done.stderr
 
 
 async def test_a_call_that_finds_no_broker_says_which(plane):

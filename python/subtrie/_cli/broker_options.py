@@ -18,7 +18,9 @@ def broker_options(command: Callable[..., Any]) -> Callable[..., Any]:
     plane = "The plane.  [default: MICROBUS_PLANE, else microbus]"
     for option in (
         click.option("--plane", help=plane),
-        click.option("--creds", type=click.Path(dir_okay=False), help="The creds file."),
+        click.option(
+            "--creds", type=click.Path(exists=True, dir_okay=False), help="The creds file."
+        ),
         click.option("--nats", help=broker),
     ):
         command = option(command)
