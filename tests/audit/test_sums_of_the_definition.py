@@ -119,7 +119,7 @@ def flags_of(row: dict[str, Any], follow: bool, days: bool) -> int:
 @pytest.mark.parametrize("follow", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_each_row_is_what_its_columns_say(seed: int, follow: bool, days: bool) -> None:
-    # A DELSUB that repeats an end is no row of its own; another test has those.
+    # A DELSUB that repeats an end adds no row; another test has those.
     rows = [row for row in events(seed, 1500) if row["op"] != "DELSUB"]
     sums = native().TrafficSums(
         follow=follow, days=days, buckets=random.Random(seed).choice([1, 7])

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_is_no_digit_of_a_character() {
+    fn a_sign_in_place_of_a_digit_is_refused() {
         for digits in ["+0e9", "-0e9", " 0e9", "00eg"] {
             let json = format!("{{\"a\":\"\\u{digits}\"}}");
             assert_eq!(texts(json.as_bytes(), ["a"]), [None], "{digits}");

@@ -48,10 +48,12 @@ pub struct Message<'a> {
 }
 
 /// Remove colours from the first characters of a line, where a terminal's log has them.
+///
+/// In a line that can be parsed as it is, a client may have chosen what looks like a colour.
 #[must_use]
 pub fn without_colour(line: &[u8]) -> Cow<'_, [u8]> {
     let length = prefix_length(line, MAX_FOREIGN);
-    if !line[..length].contains(&0x1b) {
+    if !line[..length].contains(&0x1b) || own_line(line).is_some() {
         return Cow::Borrowed(line);
     }
     let mut made = Vec::with_capacity(line.len());

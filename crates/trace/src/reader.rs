@@ -12,7 +12,6 @@
 //! The prefix of a line (except its time) repeats on every line of a connection. It is parsed once,
 //! and then looked up by its text.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,14 +173,9 @@ impl Reader {
         long: bool,
         sink: &mut impl Sink,
     ) -> Result<(), &'static str> {
-        // In a line without colours a client may have chosen what looks like one.
-        let direct = prefix::own_line(line);
-        let plain = match direct {
-            Some(_) => Cow::Borrowed(line),
-            None => prefix::without_colour(line),
-        };
+        let plain = prefix::without_colour(line);
         let coloured = plain.len() != line.len();
-        let own_form = direct.or_else(|| coloured.then(|| prefix::own_line(&plain))?);
+        let own_form = prefix::own_line(&plain);
         let Some(found) = own_form.or_else(|| prefix::foreign_line(&plain)) else {
             let message = prefix::message(&plain).ok_or("not a nats-server line")?;
             let time = self.time(message.time)?;
