@@ -5,8 +5,7 @@ use memchr::{memchr_iter, memmem};
 use smallvec::SmallVec;
 
 use super::event::{Event, Prefix, Sink};
-use super::json_texts::hex;
-use super::text::unquote;
+use super::text::{number, unquote};
 use super::windows::Windows;
 
 /// The bytes of a payload that are read.
@@ -281,7 +280,7 @@ fn string(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             b'"' => return Some((found, rest)),
             b'\\' => {
                 let code = rest.strip_prefix(b"u00")?.first_chunk::<2>()?;
-                found.push(u8::try_from(hex(code)?).ok()?);
+                found.push(u8::try_from(number(code, 16)?).ok()?);
                 rest = &rest[5..];
             }
             _ => found.push(byte),

@@ -1,5 +1,7 @@
 //! Texts in a JSON object of a log: options of CONNECT, claims of a JWT.
 
+use super::text::number;
+
 /// The deepest value that is skipped.
 const MAX_DEPTH: usize = 128;
 
@@ -136,7 +138,7 @@ impl Reader<'_> {
     fn digits(&mut self) -> Option<u32> {
         let text = self.json.get(self.at..self.at + 4)?;
         self.at += 4;
-        hex(text)
+        number(text, 16)
     }
 
     /// Skip a value.
@@ -175,13 +177,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// Return the number of digits of base 16, at most eight; a sign is none of them.
-pub fn hex(digits: &[u8]) -> Option<u32> {
-    let valid = digits.iter().all(u8::is_ascii_hexdigit);
-    let text = std::str::from_utf8(digits).ok().filter(|_| valid)?;
-    u32::from_str_radix(text, 16).ok()
 }
 
 /// Return a name without case, as Go compares names: `ſ` is an `s`, the Kelvin sign a `k`.

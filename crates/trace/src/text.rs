@@ -67,14 +67,17 @@ pub fn unquote(quoted: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
+/// Return the number that at most eight digits are; a sign is none of them.
+#[must_use]
+pub fn number(digits: &[u8], radix: u32) -> Option<u32> {
+    digits.iter().try_fold(0, |found, &digit| {
+        Some(found * radix + char::from(digit).to_digit(radix)?)
+    })
+}
+
 /// Append what the escape after a backslash stands for, and return the text after it.
 fn resolve<'a>(after: &'a [u8], bytes: &mut Vec<u8>) -> &'a [u8] {
-    let digits = |from: usize, count: usize, radix: u32| {
-        let text = after.get(from..from + count)?;
-        let valid = text.iter().all(|&digit| char::from(digit).is_digit(radix));
-        let text = std::str::from_utf8(text).ok().filter(|_| valid)?;
-        u32::from_str_radix(text, radix).ok()
-    };
+    let digits = |from: usize, count: usize, radix| number(after.get(from..from + count)?, radix);
     let wide = match after[0] {
         b'x' => digits(1, 2, 16).map(|value| (value, 3, true)),
         b'u' => digits(1, 4, 16).map(|value| (value, 5, false)),
