@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_microbus_latency import World
 
+from rows_of_kinds import head_of
 from subtrie.acl import Permissions
 from subtrie.audit import Questions, audit, load_rules
 from subtrie.audit._answers import sums as sums_module
@@ -23,7 +24,6 @@ from subtrie.audit._answers.rule_table import NO_RULE, NO_RULES, Rule
 from subtrie.audit._answers.sums import EDGE, MANY, PROGRAM, Sums, one_name_of_many
 from subtrie.audit._answers.tables import Answers, _covering, _ranks, matching_rows, sorted_rows
 from subtrie.audit._partial.kinds import kind_schema
-from subtrie.audit._partial.partial import Partial
 from subtrie.audit._schema import TABLES
 from subtrie.audit._tables.classified import _rules_of
 from subtrie.audit._tables.latency_sums import microbus_sums
@@ -530,16 +530,6 @@ def test_the_latencies_of_a_world_here(tmp_path, seed) -> None:
 
 
 # --- streams that the log tells
-
-
-def head_of(**kinds: list[dict[str, Any]]) -> Partial:
-    """Return a partial with rows of some kinds."""
-    found = Partial()
-    for kind, rows in kinds.items():
-        schema = kind_schema(kind)
-        none: dict[str, Any] = dict.fromkeys(schema.names)
-        found.add_list(kind, pa.Table.from_pylist([none | row for row in rows], schema))
-    return found
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_tables import matches, may_be
 
 from subtrie import SubjectTrie
 from subtrie.audit._partial.kinds import CHANGES
@@ -57,22 +58,6 @@ def index_of(subs: list[Sub]) -> PatternIndex:
     files, _ = index_files(table_of(subs))
     image, *tables = (data for _, data in files)
     return PatternIndex(image, *map(pattern_index._table, tables))
-
-
-def own(one: str | None, other: str | None) -> bool:
-    return None in (one, other) or one == other
-
-
-def covers(pattern: str, subject: str) -> bool:
-    """Whether a pattern matches a published subject, whose every token is text."""
-    tokens, texts = pattern.split("."), subject.split(".")
-    if tokens[-1] == ">":
-        if len(texts) < len(tokens):
-            return False
-        tokens, texts = tokens[:-1], texts[: len(tokens) - 1]
-    return len(tokens) == len(texts) and all(
-        token in ("*", text) for token, text in zip(tokens, texts, strict=True)
-    )
 
 
 #: Subscriptions of the first line of a log, and of one with an end.
@@ -123,14 +108,16 @@ def test_matches_are_those_of_the_account_in_the_order_of_rows(subs, asked) -> N
         (row, number)
         for row, (text, _) in enumerate(asked)
         for number, name in enumerate(names)
-        if covers(name, text)
+        if matches(name, text)
     }
     assert found == Counter(everything)
     rows, numbers = index.matches_in(texts, pa.array([a for _, a in asked], pa.string()))
     assert Counter(zip(rows.tolist(), numbers.tolist(), strict=True)) == Counter(
         (row, number)
         for row, number in everything
-        if any(own(asked[row][1], each.account) for each in subs if each.pattern == names[number])
+        if any(
+            may_be(asked[row][1], each.account) for each in subs if each.pattern == names[number]
+        )
     )
 
 
@@ -180,7 +167,7 @@ def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> 
             assert index.was_active(number, server, account, position) is any(
                 each.start < position and (each.end is None or position < each.end)
                 for each in subs
-                if (each.pattern, each.server) == (name, server) and own(account, each.account)
+                if (each.pattern, each.server) == (name, server) and may_be(account, each.account)
             )
 
 
@@ -188,7 +175,7 @@ def test_a_pattern_was_active_after_its_line_and_before_its_end(subs, asked) -> 
 @given(subscriptions(), st.lists(st.sampled_from([*TEXTS, "a..b"]), max_size=4), ACCOUNTS)
 def test_the_nearest_pattern_is_one_of_the_account(subs, texts, account) -> None:
     index = index_of(subs)
-    owned = {each.pattern for each in subs if own(account, each.account)}
+    owned = {each.pattern for each in subs if may_be(account, each.account)}
     names = [name for name in index.patterns.to_pylist() if name in owned]
     trie: Any = SubjectTrie(dialect="server")
     for name in names:
@@ -197,7 +184,7 @@ def test_the_nearest_pattern_is_one_of_the_account(subs, texts, account) -> None
     for text, number, place in zip(texts, numbers.to_pylist(), places.to_pylist(), strict=True):
         plain = ".".join("#" if each in ("*", ">") else each for each in text.split("."))
         near = () if ".." in text else trie.explain(plain, limit=1).nearest
-        if any(covers(name, text) for name in names) or not near:
+        if any(matches(name, text) for name in names) or not near:
             assert (number, place) == (None, None)
         else:
             found = index.patterns[number].as_py()
@@ -339,7 +326,7 @@ def test_coverage_is_what_each_group_matched_while_it_lived(subs, sent, data) ->
     matched: Counter[Any] = Counter()
     for server, text, account, counts in sent:
         for group in {group_of(each) for each in subs}:
-            if (group[0], covers(group[2], text), own(group[1], account)) != (server, True, True):
+            if group[0] != server or not (matches(group[2], text) and may_be(group[1], account)):
                 continue
             for at, count in counts.items():
                 if at is None or any(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_tables import matches
 
 from rate_of_times import bars
 from subtrie.acl import Permissions
@@ -61,17 +62,6 @@ def bucket_of(
     asked = asked._replace(code=code, called=tuple(name for name, _ in called))
     context = dataclasses.replace(made.context, asked=asked)
     return Bucket(whole, context, lambda names: open_index(names, files.__getitem__))
-
-
-def covers(pattern: str, subject: str) -> bool:
-    tokens, texts = pattern.split("."), subject.split(".")
-    if tokens[-1] == ">":
-        if len(texts) < len(tokens):
-            return False
-        tokens, texts = tokens[:-1], texts[: len(tokens) - 1]
-    return len(tokens) == len(texts) and all(
-        token in ("*", text) for token, text in zip(tokens, texts, strict=True)
-    )
 
 
 def client(number: int, **told: Any) -> Event:
@@ -130,7 +120,7 @@ def events_of(subs: list[Event], messages: list[Message]) -> list[Event]:
     """Return the subscriptions, and messages that all of them receive, some or all."""
     found = list(subs)
     for who, subject, time, size, fate in messages:
-        receivers = [n for n, each in enumerate(subs) if covers(each["subject"], subject)]
+        receivers = [n for n, each in enumerate(subs) if matches(each["subject"], subject)]
         taken = len(receivers) if fate == "taken" else 0
         told = {"subject": subject, "time": time, "size": size, "deliveries": taken,
                 "forwarded": 2 * (fate == "sent on")}  # fmt: skip
@@ -164,7 +154,7 @@ def rows_in(messages: list[Message], subs: list[Event]) -> dict[Any, list[Messag
     """Return the messages of each publisher to each subject; one that none takes is lost."""
     rows: dict[Any, list[Message]] = defaultdict(list)
     for who, subject, time, size, fate in messages:
-        if fate == "taken" and not any(covers(each["subject"], subject) for each in subs):
+        if fate == "taken" and not any(matches(each["subject"], subject) for each in subs):
             fate = "lost"
         rows[who, subject].append((who, subject, time, size, fate))
     return rows
@@ -191,18 +181,18 @@ def test_edges_rules_and_values_of_messages(messages, routes, ruled, called) -> 
             standing, service = "verified" if identity == source else "spoofed", identity
         tokens = subject.split(".")
         route = next((each for each in ROUTES if each in routes and kind == "request"
-                      and covers(SUBSCRIBED + each, subject)), None)  # fmt: skip
+                      and matches(SUBSCRIBED + each, subject)), None)  # fmt: skip
         pattern = fold(subject) if route is None else ".".join([*tokens[:7], route])
         owner = who.get("user") if who.get("user") in ruled else identity
         matching = [n for n, rule in enumerate(rules) if rule.service == owner
-                    and (rule.implied or covers(rule.pattern, subject))]  # fmt: skip
+                    and (rule.implied or matches(rule.pattern, subject))]  # fmt: skip
         decided = NO_RULES if owner not in ruled else min(matching, default=NO_RULE)
         allowed = (
             None
             if owner not in ruled
             else (decided != NO_RULE and rules[decided].effect == "allow")
         )
-        call = min((n for n, each in enumerate(code) if covers(each.pattern, subject)),
+        call = min((n for n, each in enumerate(code) if matches(each.pattern, subject)),
                    default=None)  # fmt: skip
         program = "A", *name_of(who), who.get("identity_source")
         accepted = [each for each in sent if each[4] != "refused"]
@@ -239,7 +229,7 @@ def test_edges_rules_and_values_of_messages(messages, routes, ruled, called) -> 
     of = Classified(bucket)
     assert [of.matched.of(row) for row in range(len(of.at))] == [
         [n for n, rule in enumerate(rules) if rule.service == owner
-         and (rule.implied or covers(rule.pattern, text))]
+         and (rule.implied or matches(rule.pattern, text))]
         for owner, text in zip(of.owner.to_pylist(), of.texts.to_pylist(), strict=True)
     ]  # fmt: skip
 
@@ -274,7 +264,7 @@ def test_flows_of_messages_to_all_their_subscribers(messages, receivers) -> None
 
         kept = len(accepted) - len(lost)
         for sub in subs if taken else ():
-            if covers(sub["subject"], subject):
+            if matches(sub["subject"], subject):
                 to = (sub["subject"], sub.get("identity") or sub["conn"], sub.get("queue"))
                 add((*to, *name_of(sub)), (kept, len(taken), 0, size - of_lost, *span, None))
         if sent_on and not taken:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rows_of_kinds import head_of
 from subtrie.acl import Permissions
 from subtrie.audit import Questions
 from subtrie.audit._partial.kinds import kind_schema
-from subtrie.audit._partial.partial import Partial
 from subtrie.audit._schema import TABLES, arrow_schema
 from subtrie.audit._tables.accounts import Accounts, only_account, told
 from subtrie.audit._tables.context import (
@@ -227,15 +227,6 @@ def test_the_table_of_subscriptions_has_times_and_the_position() -> None:
 )  # fmt: skip
 def test_the_plane_of_a_pattern(pattern, plane) -> None:
     assert plane_of_pattern(pattern) == plane
-
-
-def head_of(**kinds: list[dict[str, Any]]) -> Partial:
-    found = Partial()
-    for kind, rows in kinds.items():
-        schema = kind_schema(kind)
-        none: dict[str, Any] = dict.fromkeys(schema.names)
-        found.add_list(kind, pa.Table.from_pylist([none | row for row in rows], schema))
-    return found
 
 
 SUBSCRIBED = {"server": "s", "conn": "7/client:1", "op": "SUB", "reason": "in", "sid": "1",
