@@ -130,7 +130,7 @@ PARTS = {
                     "ack_timer", "response_stream", "transport", "boundaries", "broker_connection",
                     "loop_reading", "hostile_broker", "delivery_boundaries", "part_boundaries",
                     "delivery_choices", "request_boundaries", "state_boundaries", "protocol_errors",
-                    "bus_of_tests", "overdue", "source", "control", "elsewhere",
+                    "bus_of_tests", "overdue", "source", "control", "elsewhere", "runner_boundaries"
                 )
             ),
         ),

@@ -52,6 +52,7 @@ ALLOWED = {
     "own": LEAST,
     "connector/test_lifecycle.py::test_without_a_setting_a_hook_has_24_seconds_at_shutdown": DUE,
     "connector/test_request_boundaries.py": DUE,
+    "connector/test_runner_boundaries.py": DUE,
     "connector/test_services.py::test_runs_that_were_missed_are_not_made_up_for": DUE,
     "connector/test_timers.py": DUE,
     "connector/test_token_validity.py": DATE,
