@@ -329,6 +329,7 @@ async def _beyond_limits(url: str) -> None:
             await until(lambda number=number: len(waiting) > number)
             await asked.unsubscribe()  # it waits no longer
             await report.flush()
+            await report.flush()  # the PING of the first went before UNSUB
             await waiting[number].respond(b"42")
             await quotes.flush()
     host, port = url.removeprefix("nats://").split(":")
