@@ -13,6 +13,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from subtrie._core.errors import SubtrieError
@@ -20,6 +21,7 @@ from subtrie._core.redaction import redact_text
 from subtrie.reference.microbus import check_identity_host
 from subtrie.wire import log
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -143,14 +145,24 @@ def _columns(
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    """Return a JSON object; other text has no options."""
+    """Return a JSON object; other text has no options, nor has text nested deeper than 128."""
+    decoded = text.decode("utf-8", "backslashreplace")
+    signs = _STRING.sub("", decoded)
+    steps = (1 if sign in "{[" else -1 if sign in "}]" else 0 for sign in signs)
+    if max(accumulate(steps), default=0) > 128:
+        return {}
     try:
         found = json.loads(
-            text.decode("utf-8", "backslashreplace"), strict=False, object_pairs_hook=_members
+            decoded, strict=False, object_pairs_hook=_members, parse_constant=_no_constant
         )
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _no_constant(name: str) -> None:
+    """Refuse ``NaN`` and the infinities, which are not JSON."""
+    raise ValueError(name)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -470,7 +470,7 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
     if stored is not None:
         return [{"op": "STORED", "queue": stored[1]}]
     error = re.match(
-        r'\{(?:"type":"io\.nats\.jetstream\.api\.v1\.(\w+)_response",)?"error":\{[^}]*?'
+        r'\{(?:"type":"io\.nats\.jetstream\.api\.v1\.(\w+)_response","error":\{|"error":\{"code":)[^}]*?'
         r'"description":"([^"\\]*)"(?:\},"stream":"([^"\\]*)")?',
         text[:1024],
     )

@@ -86,7 +86,9 @@ def test_who_is_behind_a_connection_is_printed_before_its_lines() -> None:
     clients = ["", "v1", "v1:go", "v1:go:", "v1:go:n", "v1:go:n:o", ":::", "v1:go:shop.example"]
     logins = ["A/user:a", "user:a", "token", "tokens", "A/token", "A/tokenx", "A/B/token",
               "A/B/user:b.c", "A/jwt:U", "nkey:U", "A/nkey:", "A/user:", "A", "/user:a",
-              "a.b/user:c.d", "user:b/c"]  # fmt: skip
+              "a.b/user:c.d", "user:b/c", "A/B/C/user:a", "A/B/C/token", "A//user:a", "//user:a",
+              *(f"{kind}:a/{rest}" for kind in ("user", "jwt", "nkey", "token", "users")
+                for rest in ("user:b", "jwt:b", "token", "b/nkey:c"))]  # fmt: skip
     parts = [f'"{client}" - "{login}"' for client, login in product(clients, logins)]
     parts += [f'"{client}"' for client in clients]
     for kind in ("cid", "rid", "lid"):
@@ -150,6 +152,36 @@ ENDS = ["", "a", "a.b", "a.b.1", "a.b.1.2", "a.b.1.2.3", "a.b.1.2.3.4", "a.b.1.2
         "d.h.a.b.1.2.3.4.0.t.u"]  # fmt: skip
 
 
+VALUES = [
+    "null", "true", "false", "nul", "nullx", "True", "NaN", "Infinity", "-Infinity", "x", "'a'", "",
+    "0", "-0", "00", "01", "-01", "-", "+1", "1.", ".5", "1.5", "-1.50", "1.5.5", "1e5", "1E+05",
+    "1e-5", "1e", "1e+", "1e1.5", "1.e5", "1.5e5x", "0x1", "1_0", "0e0", "12",
+    "[]", "[1]", "[1,2]", "[,]", "[1,]", "[,1]", "[1 2]", "[1:2]", "[", "]", "[}", "[[]", "[[]]",
+    "{}", '{"a":1}', '{"a":1,"b":[]}', '{"a":1,}', "{,}", '{"a"}', '{"a":}', '{"a" 1}', "{1:2}",
+    '{"a":1]', '{"a":1:2}', '{"a":{}}', '{"a":nul}', "{a:1}", '"a', '"a"', '"a""b"', '"\\q"',
+    *("[" * depth + "]" * depth for depth in (126, 127, 128, 129, 400)),
+    *('{"a":' * depth + "1" + "}" * depth for depth in (126, 127, 128, 129)),
+    '"' + "[" * 200 + '"', "[" + "[]," * 200 + "[]]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ['{{"user":"u.v","x":{}}}', '{{"x": {} ,"user":"u.v"}}'])
+def test_a_value_that_is_skipped_is_one_of_json(form: str) -> None:
+    """Bug: the native reader took the options of text that the server refuses."""
+    for number, value in enumerate(VALUES):
+        options = form.format(value)
+        try:
+            json.loads(options, parse_constant=int)
+        except ValueError:
+            read_it = False
+        else:
+            read_it = options.replace('"' + "[" * 200, "").count("[" * 128) == 0
+            read_it &= options.count('{"a":' * 128) == 0
+        rows = both(line(f"<<- [CONNECT {options}]", conn=f"lid:{number}"),
+                    line("<<- [LS+ a]", conn=f"lid:{number}"))  # fmt: skip
+        assert (rows[-1]["identity"] == "u.v") == read_it, options
+
+
 @pytest.mark.parametrize("word", ["+ACK", "-NAK", "+TERM", "+WPI", "-NAK {}", "-NA", "", "x-NAK"])
 def test_an_acknowledgement_of_a_message_that_was_not_processed_has_a_row(word: str) -> None:
     lines = []
@@ -194,6 +226,13 @@ def test_an_answer_of_jetstream_has_its_rows(arrow: str, conn: str) -> None:
         {"type": f"{API}consumer_create_response"} | wrong | {"stream": "A"},
         wrong, wrong | {"stream": "A"},
         wrong | {"stream": ""}, {"error": {}}, {},
+        *({"error": error, "stream": "A"} for error in (
+            {"description": "no"}, {"err_code": 1, "description": "no"}, {"code": 1},
+            {"description": "no", "code": 1}, {"code": "}", "description": "no"},
+            {"code": 1, "description": "a}b: c"})),
+        {"error": {"code": 1}, "x": {"description": "no"}, "stream": "A"},
+        {"type": f"{API}x_response", "error": {"description": "no"}},
+        {"type": f"{API}x_response", "error": {}, "x": {"description": "no"}},
         {"error": {"code": 1, "description": "a:b"}, "stream": "A"},
     ]  # fmt: skip
     lines = []

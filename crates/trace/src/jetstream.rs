@@ -1,7 +1,7 @@
 //! `JetStream` in a log: the consumer of a delivery, the subjects of a stream, the ack policy of a
 //! consumer and where it delivers, the stream that stored a message, and errors.
 
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 use smallvec::SmallVec;
 
 use super::event::{Event, Prefix, Sink};
@@ -202,7 +202,8 @@ fn answer(body: &[u8]) -> Option<Answer> {
 
 /// Read an error: why, up to what varies, and the stream, which an answer to a publisher names.
 fn failure(asked: &[u8], text: &[u8]) -> Option<Answer> {
-    let at = memmem::find(text, br#""description":"#)?;
+    let end = memchr(b'}', text).unwrap_or(text.len());
+    let at = memmem::find(&text[..end], br#""description":"#)?;
     let (mut why, rest) = string(&text[at + 14..])?;
     why.truncate(memmem::find(&why, b": ").unwrap_or(why.len()));
     let stream = match rest.strip_prefix(br#"},"stream":"#) {

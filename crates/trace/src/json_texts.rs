@@ -2,7 +2,7 @@
 
 use super::text::number;
 
-/// The deepest value that is skipped.
+/// The deepest nesting of objects and lists in text that is read.
 const MAX_DEPTH: usize = 128;
 
 /// Return the texts of an object under the wanted names, where it has them; a name within an object
@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 128;
 /// `null` says nothing.
 pub fn texts<const N: usize>(json: &[u8], wanted: [&str; N]) -> [Option<String>; N] {
     let mut found = [const { None }; N];
-    let mut reader = Reader { json, at: 0 };
+    let mut reader = Reader::new(json);
     let read = reader.object(&wanted, "", &mut found);
     if read.is_none() || reader.byte().is_some() {
         return [const { None }; N];
@@ -22,7 +22,7 @@ pub fn texts<const N: usize>(json: &[u8], wanted: [&str; N]) -> [Option<String>;
 
 /// Return the bytes of the string with which a text begins, and whether it is complete.
 pub fn leading_text(json: &[u8]) -> Option<(Vec<u8>, bool)> {
-    let mut reader = Reader { json, at: 0 };
+    let mut reader = Reader::new(json);
     reader.take(b'"')?;
     let mut bytes = Vec::with_capacity(json.len());
     let complete = reader.rest_of_string(&mut bytes).is_some();
@@ -32,9 +32,19 @@ pub fn leading_text(json: &[u8]) -> Option<(Vec<u8>, bool)> {
 struct Reader<'a> {
     json: &'a [u8],
     at: usize,
+    /// The number of objects and lists that are open.
+    depth: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    const fn new(json: &'a [u8]) -> Self {
+        Self {
+            json,
+            at: 0,
+            depth: 0,
+        }
+    }
+
     fn byte(&mut self) -> Option<u8> {
         while matches!(self.json.get(self.at)?, b' ' | b'\t' | b'\r' | b'\n') {
             self.at += 1;
@@ -53,32 +63,48 @@ impl Reader<'_> {
         before: &str,
         found: &mut [Option<String>],
     ) -> Option<()> {
-        self.take(b'{')?;
-        if self.byte()? == b'}' {
-            return self.take(b'}');
-        }
-        loop {
-            let name = format!("{before}{}", folded(&self.string()?));
-            self.take(b':')?;
+        self.members(b'{', b'}', |reader| {
+            let name = format!("{before}{}", folded(&reader.string()?));
+            reader.take(b':')?;
             let inside = format!("{name}.");
             let nested = wanted.iter().any(|each| each.starts_with(&inside));
             let place = wanted.iter().position(|each| *each == name);
-            match (self.byte()?, place) {
-                (b'"', Some(place)) => found[place] = Some(self.string()?),
-                (b'{', _) if nested => self.object(wanted, &inside, found)?,
-                (b'n', _) => self.skip()?,
+            match (reader.byte()?, place) {
+                (b'"', Some(place)) => found[place] = Some(reader.string()?),
+                (b'{', _) if nested => reader.object(wanted, &inside, found)?,
+                (b'n', _) => reader.skip()?,
                 _ => {
                     if let Some(place) = place {
                         found[place] = None;
                     }
-                    self.skip()?;
+                    reader.skip()?;
                 }
             }
-            match self.byte()? {
-                b',' => self.at += 1,
-                _ => return self.take(b'}'),
+            Some(())
+        })
+    }
+
+    /// Read an object or a list, of which `member` reads each member.
+    fn members(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut member: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.take(open)?;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        if self.byte()? != close {
+            member(self)?;
+            while self.byte()? == b',' {
+                self.at += 1;
+                member(self)?;
             }
         }
+        self.depth -= 1;
+        self.take(close)
     }
 
     /// Read a string. A lone surrogate becomes U+FFFD.
@@ -143,39 +169,48 @@ impl Reader<'_> {
 
     /// Skip a value.
     fn skip(&mut self) -> Option<()> {
-        let mut depth = 0_usize;
-        loop {
-            match self.byte()? {
-                b'"' => {
-                    self.string()?;
-                }
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.at += 1;
-                    if depth > MAX_DEPTH {
-                        return None;
-                    }
-                    continue;
-                }
-                b'}' | b']' if depth > 0 => {
-                    depth -= 1;
-                    self.at += 1;
-                }
-                b',' | b':' if depth > 0 => {
-                    self.at += 1;
-                    continue;
-                }
-                b'}' | b']' | b',' | b':' => return None,
-                _ => {
-                    let text = &self.json[self.at..];
-                    let end = |byte: &u8| b",:}] \t\r\n".contains(byte);
-                    self.at += text.iter().position(end).unwrap_or(text.len());
-                }
-            }
-            if depth == 0 {
-                return Some(());
+        match self.byte()? {
+            b'"' => self.string().map(drop),
+            b'{' => self.members(b'{', b'}', |reader| {
+                reader.string()?;
+                reader.take(b':')?;
+                reader.skip()
+            }),
+            b'[' => self.members(b'[', b']', Self::skip),
+            _ => {
+                let text = &self.json[self.at..];
+                let end = |byte: &u8| b",:}] \t\r\n".contains(byte);
+                let text = &text[..text.iter().position(end).unwrap_or(text.len())];
+                self.at += text.len();
+                let known = matches!(text, b"true" | b"false" | b"null") || is_number(text);
+                known.then_some(())
             }
         }
+    }
+}
+
+/// Whether text is a number of JSON.
+fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = digits(text);
+    if whole == 0 || whole > 1 && text[0] == b'0' {
+        return false;
+    }
+    let mut rest = &text[whole..];
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let count = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = &fraction[count..];
+    }
+    match rest {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', power @ ..] | [b'e' | b'E', power @ ..] => {
+            !power.is_empty() && digits(power) == power.len()
+        }
+        _ => false,
     }
 }
 
@@ -285,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_value_has_a_greatest_depth() {
-        for (depth, read) in [(MAX_DEPTH, true), (MAX_DEPTH + 1, false)] {
+        for (depth, read) in [(MAX_DEPTH - 1, true), (MAX_DEPTH, false)] {
             let value = "[".repeat(depth) + &"]".repeat(depth);
             let json = format!(r#"{{"a":"1","b":{value}}}"#);
             assert_eq!(texts(json.as_bytes(), ["a"])[0].is_some(), read, "{depth}");

@@ -75,8 +75,10 @@ _FRAMED = re.compile(
 _INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
+# The account ends at the first slash, and one tag may stand after it: a user name that holds
+# slashes cannot pretend to be another one.
 _LOGIN = re.compile(
-    r"(?:(?P<account>.*?)/)?(?:[^/]*/)??(?:(?P<login>user|jwt|nkey):(?P<user>.*)|token)\Z",
+    r"(?:(?!user:|jwt:|nkey:)(?P<account>[^/]*)/(?:[^/]*/)??)?(?:(?P<login>user|jwt|nkey):(?P<user>.*)|token)\Z",
     re.DOTALL,
 )
 _OPERATION = re.compile(r"(<<-|->>|<->) \[([A-Za-z+-]{1,12})(?:[ \t]+(.*))?\]\Z", re.DOTALL)
