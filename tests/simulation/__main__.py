@@ -124,14 +124,14 @@ def _broken(plan: Plan, plant: Callable[[Any], None] | None) -> str | None:
 
 
 @_one_processor()
-def find_planted(name: str, most: int) -> dict[str, Any]:
+def find_planted(name: str, most: int, first: int = 0) -> dict[str, Any]:
     """Return the first seed whose world finds a planted fault, and the CPU time until then.
 
-    The same world holds without the fault.
+    The same world holds without the fault. The seeds before ``first`` are tried last.
     """
     began = time.process_time()
     plant, (plan_for, text) = (PLANTED | FOUND)[name], PLANS.get(name, (plan_of, ""))
-    for seed in range(most):
+    for seed in (*range(first, most), *range(first)):
         how = _broken(plan_for(seed), plant)
         if how is not None and text in how and _broken(plan_for(seed), None) is None:
             took = time.process_time() - began
