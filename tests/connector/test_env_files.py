@@ -248,6 +248,9 @@ def test_a_folder_that_the_own_group_may_write_counts(
     monkeypatch.setattr("pwd.getpwuid", lambda number: SimpleNamespace(pw_name="ann"))
     monkeypatch.setattr("grp.getgrgid", found)
     assert (below in _config_folders.config_folders(below, ())) is counts
+    # Root's own group counts for each user, whatever its name.
+    os.chown(below, -1, 0)
+    assert below in _config_folders.config_folders(below, ())
 
 
 @POSIX

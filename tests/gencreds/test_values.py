@@ -250,6 +250,22 @@ def test_routes_of_all_forms(only, route):
     assert said(service.endpoints) == [ROUTES[route]] * 2
 
 
+def test_a_port_that_is_not_known_is_any_port(only):
+    for route, said_of_it in {
+        ":{PORT}/x": "GET orders.shop:*/x",
+        ":8{PORT}/x": "GET orders.shop:*/x",
+        "//other.shop:{PORT}/x": "GET other.shop:*/x",
+        "https://other.shop:8{PORT}/x": "GET other.shop:*/x",
+    }.items():
+        service = only(f"""\
+            import os
+            PORT = os.environ["PORT"]
+            @orders.endpoint("GET", f"{route}")
+            async def one(): ...
+            """)
+        assert said(service.endpoints) == [said_of_it], route
+
+
 def test_decorators_in_a_loop(only):
     service = only("""\
         for path in ("/a", "/b"):

@@ -163,7 +163,7 @@ class Arguments:
         self._names = frozenset(name for each in self.named for name in each.names)
         self._takes_request = any(place == -1 for _, _, place in self._order)
         self._keyword = any(keyword for _, keyword, _ in self._order)
-        self._places = [place for _, keyword, place in self._order if not keyword]
+        self._places = [place for _, _, place in self._order]
 
     # --- reading
 
