@@ -469,17 +469,19 @@ def _told_by_jetstream(quoted: str) -> list[Row]:
     stored = re.match(r'\{"stream":"([^"\\]+)"', text)
     if stored is not None:
         return [{"op": "STORED", "queue": stored[1]}]
+    string = r'"((?:[^"\\]|\\u00[0-7][0-9a-f])*)"'
     error = re.match(
-        r'\{(?:"type":"io\.nats\.jetstream\.api\.v1\.(\w+)_response","error":\{|"error":\{"code":)[^}]*?'
-        r'"description":"([^"\\]*)"(?:\},"stream":"([^"\\]*)")?',
+        r'\{(?:"type":"io\.nats\.jetstream\.api\.v1\.([a-z_]*)_response","error":\{|"error":\{"code":)'
+        rf'[^}}]*?"description":{string}(?:\}},"stream":{string})?',
         text[:1024],
     )
     if error is not None:
         asked, why, stream = error.groups()
-        if not asked and stream is None:
+        if asked is None and stream is None:
             return []
-        row = {"op": "ERROR", "queue": _shown(why.partition(": ")[0]), "sid": asked or "publish"}
-        return [row | {"subject": _shown(stream or "")}]
+        why = _unescaped(why).partition(": ")[0]
+        row = {"op": "ERROR", "queue": _shown(why), "sid": "publish" if asked is None else asked}
+        return [row | {"subject": _shown(_unescaped(stream or ""))}]
     found = []
     if text.startswith('{"type":"io.nats.jetstream.api.v1.stream_'):
         for config in text.split('"config":{"name":')[1:]:

@@ -231,7 +231,9 @@ def test_an_answer_of_jetstream_has_its_rows(arrow: str, conn: str) -> None:
             {"description": "no", "code": 1}, {"code": "}", "description": "no"},
             {"code": 1, "description": "a}b: c"})),
         {"error": {"code": 1}, "x": {"description": "no"}, "stream": "A"},
-        {"type": f"{API}x_response", "error": {"description": "no"}},
+        *({"type": f"{API}{kind}_response", "error": {"description": "no<&: >"}}
+          for kind in ("x", "", "_", "x_response", "X", "x1", "é")),
+        {"error": {"code": 1, "description": "a<b"}, "stream": "A>"},
         {"type": f"{API}x_response", "error": {}, "x": {"description": "no"}},
         {"error": {"code": 1, "description": "a:b"}, "stream": "A"},
     ]  # fmt: skip
