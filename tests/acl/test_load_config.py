@@ -11,6 +11,7 @@ import pytest
 from servers import loads
 from subtrie import PermissionsError
 from subtrie.acl import Deployment, Permissions, ResponseLimit
+from subtrie.acl._load.config_parser import each_file_once, parse_file
 
 ENV = {"RULE": "env.>", "LIST": "[one, two]", "LOOP": "$LOOP", "HOME": "/nowhere"}
 
@@ -396,3 +397,15 @@ def test_a_prefix_may_end_with_a_dot(tmp_path):
         path.write_text(_two_accounts(OFFERS, f"imports: [ {taken} ]"))
         (found,) = Deployment.load(path).accounts["B"].imports
         assert found.local == "p.s.*"
+
+
+def test_a_file_is_read_anew_after_the_block_that_reads_each_once(tmp_path):
+    path = tmp_path / "server.conf"
+    for number in (1, 2):
+        path.write_text(f"max_payload: {number}\n")
+        with each_file_once():
+            kept = [parse_file(path, ENV, tmp_path)]
+            path.write_text("max_payload: 9\n")
+            kept.append(parse_file(path, ENV, tmp_path))
+        assert [each.value["max_payload"].value for each in kept] == [number, number]
+        assert parse_file(path, ENV, tmp_path).value["max_payload"].value == 9

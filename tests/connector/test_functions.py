@@ -15,7 +15,7 @@ import pytest
 
 from examples.interop.functions import serve_functions
 from subtrie import BusError
-from subtrie.connector import REQUIRED, Client, HTTPError, Request, Response
+from subtrie.connector import REQUIRED, Answer, Client, HTTPError, Request, Response
 from subtrie.connector._results import Result
 
 HOST = "shop.example"
@@ -857,3 +857,12 @@ def test_a_text_in_json_is_read_as_json():
         Result(str).read(Response(200, b'"tea"', headers={"Content-Type": "text/plain"})) == '"tea"'
     )
     assert Result(Response).read(Response(404, b"x")).status == 404
+
+
+@pytest.mark.parametrize("declared", [Response, None, str, bytes, dict[str, int]])
+def test_an_answer_that_is_an_error_raises_it_whatever_is_declared(declared):
+    response = Response(404, b"x")
+    response.error = HTTPError("not here", status=404)
+    with pytest.raises(HTTPError) as caught:
+        Answer(response, Result(declared)).get()
+    assert caught.value is response.error

@@ -143,12 +143,18 @@ def test_a_parameter_is_what_the_calls_give_it(tree):
     assert found == {"a.shop": ["one.shop", "three.shop"], "b.shop": ["three.shop"]}
 
 
-def test_a_class_derived_from_connector(tree):
-    folder = tree(main="""\
+@pytest.mark.parametrize("init", [
+    'super().__init__("orders.shop", **more)',
+    'super().__init__(**more, host="orders.shop")',
+    'Connector.__init__(self, "orders.shop", **more)',
+    'Connector.__init__(self, host="orders.shop")',
+])  # fmt: skip
+def test_a_class_derived_from_connector(tree, init):
+    folder = tree(main=f"""\
         from subtrie.connector import Connector
         class Orders(Connector):
             def __init__(self, **more):
-                super().__init__("orders.shop", **more)
+                {init}
                 self.endpoint("GET", "//other.shop/x")(self.serve)
             async def serve(self):
                 await self.request("GET", "https://stock.shop/items")
@@ -161,6 +167,21 @@ def test_a_class_derived_from_connector(tree):
     assert said(found["orders.shop"].calls) == ONE
     assert said(found["orders.shop"].endpoints) == ["GET other.shop:443/x"]
     assert said(found["two.shop"].endpoints) == ["POST two.shop:443/y"]
+
+
+def test_uses_are_in_the_order_of_files_and_lines(tree):
+    one, two, three = (
+        f"async def f(): {CALL.format('orders')}".replace("stock", host)
+        for host in ("one", "two", "three")
+    )
+    read = "from main import orders\n"
+    folder = tree(
+        main=HEAD,
+        b=read + one,
+        a=read + "\n\n" + two + "\n" + three.replace("f()", "g()"),
+    )  # fmt: skip
+    (service,) = scan(folder)
+    assert [each.host for each in service.calls] == ["two.shop", "three.shop", "one.shop"]
 
 
 def test_two_services_and_a_helper_without_callers(tree):

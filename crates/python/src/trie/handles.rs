@@ -25,7 +25,8 @@ impl StateBuilder {
         let first = trie.reserve(py, valid.len(), bytes)?;
         let mut singles = Vec::with_capacity(valid.len());
         let mut made = Vec::with_capacity(valid.len());
-        for (id, row) in (first..).zip(valid) {
+        // In this order the number after the last possible id is not computed.
+        for (row, id) in valid.iter().zip(first..) {
             let single = PyTuple::new(py, [&row.value])?.unbind();
             let fields = Fields {
                 id,
