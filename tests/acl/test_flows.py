@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from flow_questions import generated, judged
 
 from subtrie import PermissionsError, SubjectError
+from subtrie._cli.acl_flows import _selected
 from subtrie._cli.app import app
 from subtrie.acl import Deployment
 
@@ -135,3 +137,56 @@ def test_a_configuration_in_which_nothing_crosses_says_so(tmp_path):
     done = CliRunner().invoke(app, ["acl", "flows", str(path)])
     assert (done.exit_code, done.output.count("\n")) == (0, 1)
     assert "no account takes messages of another" in done.output
+
+
+LEAF = 'leafnodes { remotes: [ { url: "nats-leaf://hub", account: SHOP } ] }\n'
+LISTENER = """leafnodes { port: 7422, authorization { users: [
+  { user: one, password: x, account: SHOP }, { user: two, password: x, account: SHOP } ] } }
+"""
+
+
+def flows_of(path, *words):
+    done = CliRunner().invoke(app, ["acl", "flows", str(path), *words])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize("words", [["--from", "SHOP"], ["--to", "WEB"], ["--user", "page"]])
+def test_links_are_not_part_of_a_narrowed_question(path, words):
+    path.write_text(CONFIG + LEAF)
+    for form in ([], ["--json"]):
+        assert "hub" in flows_of(path, *form)[1]
+        code, narrowed = flows_of(path, *words, *form)
+        assert (code, "hub" in narrowed, "sold.x.x" in narrowed) == (0, False, True)
+
+
+def test_a_flow_that_is_undetermined_for_a_user_is_one_of_the_user(path):
+    deployment = Deployment.load(path)
+    flow = dataclasses.replace(
+        deployment.flows()[0], senders=("SHOP/till",), receivers=(), undetermined=("WEB/page",)
+    )
+    for user, found in {"page": True, "WEB/page": True, "till": True, "shut": False}.items():
+        assert bool(_selected(deployment, [flow], None, None, user)) is found, user
+
+
+def test_the_accounts_of_a_listener_are_named_once(path):
+    path.write_text(CONFIG + LISTENER)
+    assert "as any user of SHOP\n" in flows_of(path)[1]
+
+
+def test_a_subject_that_is_not_a_pattern_is_bad_input(path):
+    for subject in ("a..b", "a.>.b", ""):
+        code, said = flows_of(path, "--from", f"SHOP:{subject}")
+        assert (code, "→" in said) == (2, False), subject
+
+
+def test_names_of_a_configuration_are_printed_without_control_characters(path):
+    odd = CONFIG.replace("user: till", 'user: "ti\\x1bll"').replace("sold.", "so\u202eld.")
+    path.write_text(
+        odd.replace("{ user: till", '{ user: "ti\\x1bll"') + LEAF.replace("hub", "h\u202eb")
+    )
+    for words in ([], ["--to", "WEB"]):
+        said = flows_of(path, *words)[1]
+        assert "so\\u202eld.x.x" in said, said
+        assert not {"\x1b", "\u202e"} & set(said)
+    assert "h\\u202eb" in flows_of(path)[1]

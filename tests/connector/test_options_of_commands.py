@@ -20,6 +20,8 @@ from subtrie._cli import run as run_command
 from subtrie._cli.app import app
 from subtrie.connector import HTTPError, Request, Response
 
+from .nats_server import NatsServer
+
 URL = "https://shop.example/echo/{id}"
 
 
@@ -130,6 +132,34 @@ async def test_the_exit_code_of_each_status(shop, broker, plane):
                 assert (await ask(broker, plane, "--all", "GET", url))[0] == wanted
             code, out, _ = await ask(broker, plane, "GET", url, "--json")
             assert (code, json.loads(out)["status"]) == (wanted, status)
+
+
+async def test_one_error_among_the_responses_is_an_error(shop, make_nats, broker, plane):
+    other = make_nats("other.example", id="id-other1")
+    for each, status in ((shop, 200), (other, 404)):
+
+        @each.endpoint("GET", "//all/state")
+        async def state(status: int = status):
+            return Response(status, b"told")
+
+    async with shop, other:
+        code, out, _ = await ask(broker, plane, "--all", "GET", "https://all/state", "--json")
+    assert sorted(json.loads(line)["status"] for line in out.splitlines()) == [200, 404]
+    assert code == 1
+
+
+async def test_which_creds_were_looked_for_is_said_where_none_were_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server = NatsServer(tmp_path / "closed", authorization={"user": "a", "password": "b"}).start()
+    words = ["call", "GET", "https://a.example/x", "--nats", server.url, "--timeout", "2"]
+    try:
+        for host in ("cli.subtrie", "web.example"):
+            done = await asyncio.to_thread(CliRunner().invoke, app, [*words, "--host", host])
+            told = f"no creds found: looked for {host}_nats.creds, nats.creds in {tmp_path}\n"
+            assert (done.exit_code, done.stdout) == (1, "")
+            assert done.stderr.endswith(told)
+    finally:
+        server.stop()
 
 
 async def test_what_is_said_of_an_error(shop, broker, plane):

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from subtrie._cli.audit_counts import print_counts, print_findings
 from subtrie._cli.audit_tables import _plain_table, _rich_table, print_json, print_tables
+from subtrie._findings.finding import Finding
+from subtrie._findings.rate import Rate
 from subtrie.audit import TABLES
 
 
@@ -123,6 +125,17 @@ def test_each_part_of_a_finding_is_printed(capsys):
         "  error        1 a claims another user: b",  # which has the example
         f"{pad}→ Let the client name no user beside its credentials.",
     ]
+
+
+def test_a_finding_without_a_part_has_no_line_for_it(capsys, monkeypatch):
+    """A count of 0 is printed: it is not the same as no count."""
+    rate = Rate("2026-11-21T08:00:00.000000Z", 4, (1,))  # one bar shows nothing
+    found = [Finding("r", "note", "said", count=count, rate=rate) for count in (None, 0, 1_000)]
+    monkeypatch.setattr("subtrie.report._findings.all_findings", lambda result: found)
+    print_findings(Console(width=200, force_terminal=False), Made(), 0)
+    assert [each.rstrip() for each in capsys.readouterr().out.splitlines()[2:]] == [
+        "  note           said", "  note         0 said", "  note     1,000 said",
+    ]  # fmt: skip
 
 
 # --- tables

@@ -55,6 +55,14 @@ def test_an_edge_adds_up_each_count():
     assert (edge.first, edge.last) == (rows.time_text(START), rows.time_text(late))
 
 
+@pytest.mark.parametrize("part", ["port", "method", "route"])
+def test_routes_of_an_edge_differ_in_port_method_or_path(part):
+    values = {"port": (443, 444), "method": ("GET", "PUT"), "route": ("y", "z")}[part]
+    calls = [call("a.x", "b.x", 1, **{part: each}) for each in (*values, values[0])]
+    (edge,) = read({"call_graph": calls}).edges
+    assert (edge.routes, edge.published) == (2, 3)
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
 def test_an_edge_has_up_to_three_examples_in_their_order(number):
     subjects = [subject(f"p{each}") for each in range(number)]
@@ -143,6 +151,27 @@ def test_rows_have_a_limit_in_number_and_one_in_bytes(monkeypatch):
         monkeypatch.setattr(rows, "_OTHER_BUDGET", budget)
         (section,) = read({"other_traffic": subjects}).sections
         assert (len(section.rows), section.total) == (shown, 9)
+
+
+def test_a_table_has_its_own_number_of_bytes(monkeypatch):
+    """Tables that people explore have more than the others."""
+    assert rows._BUDGET["call_graph"] > rows._BUDGET["flows"] > rows._OTHER_BUDGET
+    tables = {"call_graph": [call("a.x", "b.x", 1)] * 9,
+              "flows": [row("flows", publisher="a", pattern="p", published=1)] * 9,
+              "other_traffic": [row("other_traffic", subject="s", count=1)] * 9}  # fmt: skip
+    for table in tables:
+        for name in ("call_graph", "flows"):
+            monkeypatch.setitem(rows._BUDGET, name, 10_000 * (table == name))
+        monkeypatch.setattr(rows, "_OTHER_BUDGET", 10_000 * (table == "other_traffic"))
+        shown = {each.table: len(each.rows) for each in read(tables).sections}
+        assert shown == {each: 9 * (each == table) for each in tables}
+
+
+def test_a_row_without_its_count_comes_after_those_with_one():
+    made = [row("hot_subjects", subject=name, published=count)
+            for name, count in (("a", None), ("b", 0), ("c", 1))]  # fmt: skip
+    (section,) = read({"hot_subjects": made}).sections
+    assert [each[0] for each in section.rows] == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize(("table", "ranked", "order"), [
