@@ -117,8 +117,19 @@ def test_readable_creds_load_if_the_caller_allows_it(tmp_path):
         Permissions.load(path)
     assert caught.value.reason == "creds-mode"
     assert Permissions.load(path, allow_readable=True).publish_allow == ("orders.>",)
-    assert CliRunner().invoke(app, ["acl", "show", str(path)]).exit_code == 2
-    assert CliRunner().invoke(app, ["acl", "show", str(path), "--allow-readable"]).exit_code == 0
+    rules = tmp_path / "expected.txt"
+    rules.write_text("yes publish orders.new\n")
+    for words in (
+        ["show", path], ["lint", path], ["minimise", path], ["diff", path, path], ["flows", path],
+        ["test", rules, path], ["who", "orders.new", path], ["why", "publish", "orders.new", path],
+    ):  # fmt: skip
+        refused, read = (
+            CliRunner().invoke(app, ["acl", *map(str, words), *option])
+            for option in ([], ["--allow-readable"])
+        )
+        told = "others may read it"
+        assert (refused.exit_code, told in refused.stderr) == (2, True), words
+        assert told not in read.output, (words, read.output)
 
 
 def _revoked(tmp_path, **revocations):
