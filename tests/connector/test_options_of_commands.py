@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from patience import wait_until
 from subtrie._cli import run as run_command
 from subtrie._cli.app import app
+from subtrie._cli.call import _responses
 from subtrie.connector import HTTPError, Request, Response
 
 from .nats_server import NatsServer
@@ -146,6 +148,31 @@ async def test_one_error_among_the_responses_is_an_error(shop, make_nats, broker
         code, out, _ = await ask(broker, plane, "--all", "GET", "https://all/state", "--json")
     assert sorted(json.loads(line)["status"] for line in out.splitlines()) == [200, 404]
     assert code == 1
+
+
+@pytest.mark.parametrize(("timeout", "wait"), [(0.2, 0.2), (4.0, 4.0), (60.0, 5.0)])
+async def test_what_the_broker_took_is_part_of_the_time_of_a_call(timeout, wait):
+    """A call waits 5 s for the broker, or less if it has less time itself."""
+    seen = {}
+
+    class Recording:
+        @property
+        def _lifecycle(self):
+            return self
+
+        @contextlib.asynccontextmanager
+        async def sending(self, wait):
+            seen["wait"] = wait
+            await asyncio.sleep(0.05)
+            yield
+
+        async def request(self, method, url, **options):
+            seen["timeout"] = options["timeout"]
+            return url
+
+    assert await _responses(Recording(), "GET", URL, False, {"timeout": timeout}) == [URL]
+    assert seen["wait"] == wait
+    assert seen["timeout"] < timeout - 0.04
 
 
 async def test_which_creds_were_looked_for_is_said_where_none_were_given(tmp_path, monkeypatch):
