@@ -87,7 +87,10 @@ PASSED_ON = [
     (["-d", "{}", "-H", "Content-Type:a/b"], {"body": "{}", "kind": "a/b"}),
     (["-d", "-"], {"body": "from input", "kind": "text/plain"}),
     (["-d", "@body.txt"], {"body": '{"f": 1}', "kind": "application/json"}),
-    (["-H", "X-One:  a:b=c  ", "--header", "X-Two:"], {"own": {"X-One": "a:b=c", "X-Two": ""}}),
+    (
+        ["-H", "X-One:  a:b=c  ", "--header", "X-Two:", "-H", "X-Three: c\r\n"],
+        {"own": {"X-One": "a:b=c", "X-Two": "", "X-Three": "c"}},
+    ),
     (["-p", "q=a=b:c", "--param", "r="], {"query": {"q": ["a=b:c"], "r": [""]}}),
     (["--host", "other.example"], {"from": "other.example"}),
 ]
