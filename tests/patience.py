@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 PATIENCE = 60.0  # seconds
 
@@ -26,3 +27,12 @@ async def until(condition: Callable[[], object], what: str = "") -> None:
     while not condition():
         assert time.monotonic() < end, what or "it never came to that"
         await asyncio.sleep(0.005)
+
+
+async def settled(client: Any) -> None:
+    """Wait until the broker has processed what a client of nats-py sent.
+
+    The PING of one ``flush`` is sent before what waits to be sent.
+    """
+    await client.flush()
+    await client.flush()

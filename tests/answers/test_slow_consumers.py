@@ -11,7 +11,7 @@ import nats
 import pytest
 from broker import running
 
-from patience import PATIENCE, wait_until
+from patience import PATIENCE, settled, wait_until
 from plain_trace_log import read_events
 from subtrie.audit._results.row_lines import row_lines
 from subtrie.report import read_report, to_markdown
@@ -64,7 +64,7 @@ async def traffic(address: str, log: Path) -> None:
     shop, billing = await client("shop"), await client("billing")
     await billing.subscribe("orders.*.paid", cb=heard)
     await billing.subscribe("orders.*.shipped", cb=heard)
-    await billing.flush()
+    await settled(billing)
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect((host, int(port)))

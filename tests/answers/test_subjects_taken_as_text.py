@@ -14,6 +14,7 @@ import pytest
 from broker import running
 from click.testing import CliRunner
 
+from patience import settled
 from subtrie import SubjectTrie
 from subtrie._cli.app import app
 from subtrie.acl import Permissions, Traffic, narrowed
@@ -49,7 +50,7 @@ async def ship(address: str) -> None:
     await message.ack()
     for subject in ("parcels.*", "parcels.>.deep", "parcels..x"):
         await shipper._send_command(f"PUB {subject} 0\r\n\r\n".encode())
-    await shipper.flush()
+    await settled(shipper)
     await admin.close()
     await shipper.close()
 

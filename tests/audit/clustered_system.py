@@ -29,7 +29,7 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig, StreamConfig
 from nats.js.errors import Error as JetStreamError
 
-from patience import until, wait_until
+from patience import settled, until, wait_until
 from servers import serving
 
 _ACCOUNTS = """
@@ -260,7 +260,7 @@ class Program:
 
     async def close(self) -> None:
         """Tell the server all that was sent, and leave."""
-        await self.client.flush()
+        await settled(self.client)
         await self.client.close()
 
 
@@ -283,10 +283,10 @@ class _Traffic:
         streams = asyncio.gather(self._pull(), self._watch())
         await self._rounds(messages // 3)
         own = await self.bill.subscribe("events.cart.*")
-        await self.bill.client.flush()  # the server has it before what others publish
+        await settled(self.bill.client)  # the server has it before what others publish
         await self._rounds(messages // 3 * 2)
         await own.drain()
-        await self.bill.client.flush()
+        await settled(self.bill.client)
         mine = self.truth.subscriptions[-1]
         self.truth.lives[mine] = (self.truth.lives[mine][0], len(self.truth.sent))
         await self._rounds(messages)
@@ -308,7 +308,7 @@ class _Traffic:
 
     async def _flush(self) -> None:
         for each in self.programs:
-            await each.client.flush()
+            await settled(each.client)
 
     async def _program(
         self, account: str, user: str, server: str, name: str, password: str | None = None

@@ -27,7 +27,7 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import Error as JetStreamError
 
-from patience import until
+from patience import settled, until
 from servers import serving
 
 #: The messages that the full stream refused, the consumers that ``ship`` may not create, and the
@@ -232,8 +232,8 @@ async def _accounts(url: str, folder: Path, port: int) -> None:
 
         await web.subscribe("quote.eu", cb=answer)
         await bill.subscribe("orders.*", cb=take)
-        await web.flush()
-        await bill.flush()
+        await settled(web)
+        await settled(bill)
         for _ in range(5):
             await mon.request("quote.eu", b"", timeout=60)
         config = _EDGE.format(leaf=port)
@@ -246,13 +246,13 @@ async def _accounts(url: str, folder: Path, port: int) -> None:
                     for _ in range(10):
                         await web.publish("cmd.till", b"open")
                         await web.publish("orders.eu", b"{}")
-                    await web.flush()
+                    await settled(web)
                     await until(lambda received=received: len(received) == 10)
             await until(lambda run=run: _count(log, "Leafnode connection closed") == run)
             if run == 1:
                 for _ in range(DOWN):
                     await web.publish("cmd.till", b"open")
-                await web.flush()
+                await settled(web)
         for _ in range(ABSENT):
             with contextlib.suppress(Error):
                 await mon.request("stock.count", b"", timeout=60)
@@ -271,7 +271,7 @@ async def _till(url: str) -> AsyncIterator[list[Any]]:
     await client.subscribe("cmd.till", cb=take)
     for _ in range(5):
         await client.publish("orders.us", b"{}")
-    await client.flush()
+    await settled(client)
     yield received
     await client.close()
 
@@ -287,7 +287,7 @@ async def _slow(url: str, web: Client) -> None:
     for number in range(400):
         await web.publish("invoices.eu", b"x" * 60_000)
         if number % 20 == 19:
-            await web.flush()
+            await settled(web)
     slow.close()
 
 
@@ -320,18 +320,17 @@ async def _beyond_limits(url: str) -> None:
             waiting.append(message)
 
         await quotes.subscribe("quote.eu", cb=keep)
-        await quotes.flush()
+        await settled(quotes)
         for number in range(LATE):
             inbox = report.new_inbox()
             asked = await report.subscribe(inbox)
             await report.publish("quote.eu", b"", reply=inbox)
-            await report.flush()
+            await settled(report)
             await until(lambda number=number: len(waiting) > number)
             await asked.unsubscribe()  # it waits no longer
-            await report.flush()
-            await report.flush()  # the PING of the first went before UNSUB
+            await settled(report)
             await waiting[number].respond(b"42")
-            await quotes.flush()
+            await settled(quotes)
     host, port = url.removeprefix("nats://").split(":")
     login = {"user": "upload", "pass": "upload", "name": "upload", "lang": "go", "version": "1.50"}
     login["verbose"] = False

@@ -19,7 +19,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from patience import until
+from patience import settled, until
 from servers import monitor, serving
 from subtrie.acl._load.snapshots import json_at
 
@@ -105,7 +105,7 @@ async def _answering(quotes: Client) -> None:
         await request.respond(b"42")
 
     await group.add_endpoint(name="eu", handler=answer)
-    await quotes.flush()
+    await settled(quotes)
 
 
 async def _pushed(bill: Client, web: Client, created: int) -> None:
@@ -124,7 +124,7 @@ async def _pushed(bill: Client, web: Client, created: int) -> None:
     for _ in range(PAID):
         await stream.publish("orders.eu.paid", b"{}")
     await until(lambda: received == PAID)
-    await bill.flush()
+    await settled(bill)
 
 
 async def _pulled(ship: Client, left: int) -> None:
@@ -169,4 +169,4 @@ async def _faults(web: Client, ship: Client) -> None:
         client = ship if subject == UNHEARD else web
         for _ in range(count):
             await client.publish(subject, b"{}")
-        await client.flush()
+        await settled(client)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from nats.errors import Error
 from test_trace_reference import compare
 
-from patience import until, wait_until
+from patience import settled, until, wait_until
 from servers import serving
 from subtrie._cli.app import app
 from subtrie.audit import Questions, audit, verdict
@@ -45,7 +45,7 @@ async def _logins(url: str) -> None:
         except Error:
             continue
         await client.publish("a", b"1")
-        await client.flush()
+        await settled(client)
         await client.close()
 
 
@@ -115,8 +115,8 @@ async def _across(hub: str, edge: str) -> None:
     await program.subscribe("cmd.*", cb=take)
     await program.subscribe("job.*", "workers", cb=take)
     await web.subscribe("telemetry.>", cb=take)
-    await program.flush()
-    await web.flush()
+    await settled(program)
+    await settled(web)
     while received < 2:  # both know of the other's subscriptions
         await web.publish("cmd.0", b"ready?")
         await program.publish("telemetry.0", b"ready?")

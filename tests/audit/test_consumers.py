@@ -15,7 +15,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
 from test_trace_reference import compare
 from trace_writer import Trace
 
-from patience import until
+from patience import settled, until
 from servers import serving
 from subtrie.acl._jetstream.load import load_streams
 from subtrie.audit import Questions, Run, audit, verdict
@@ -94,7 +94,7 @@ async def _late(client: Client) -> None:
     """Acknowledge messages that came again meanwhile."""
     for message in await _pulls(client, "late", ack_wait=0.1, times=2):
         await message.ack()
-    await client.flush()
+    await settled(client)
 
 
 async def _pushed(client: Client, name: str, policy: AckPolicy) -> None:
@@ -108,7 +108,7 @@ async def _pushed(client: Client, name: str, policy: AckPolicy) -> None:
     await until(lambda: len(taken) == STORED)
     if policy == AckPolicy.ALL:
         await taken[-1].ack()
-    await client.flush()
+    await settled(client)
 
 
 async def _ordered(client: Client) -> None:
@@ -125,7 +125,7 @@ async def _for_another(worker: Client, acker: Client) -> None:
     """One program receives, and another one acknowledges."""
     for message in await _pulls(worker, "shared", ack_wait=0.1, times=2):
         await acker.publish(message.reply, b"+ACK")
-    await acker.flush()
+    await settled(acker)
 
 
 async def _refusing(client: Client) -> None:
@@ -138,7 +138,7 @@ async def _refusing(client: Client) -> None:
         for message in await pulled.fetch(left, timeout=60):
             await message.nak()
             left -= 1
-    await client.flush()
+    await settled(client)
 
 
 @pytest.fixture(scope="module")

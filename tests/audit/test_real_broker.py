@@ -15,6 +15,7 @@ from typing import Any
 import nats
 import pytest
 
+from patience import settled
 from plain_trace_log import read_events
 from subtrie.audit._answers.questions import load_rules
 from subtrie.audit._partial.parts import plan, read_part
@@ -64,12 +65,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         broker.send_signal(signal.SIGTERM)
         broker.wait(60)
     return path
-
-
-async def settled(client: Any) -> None:
-    """Wait until the broker has processed everything sent; one round trip may be too early."""
-    await client.flush()
-    await client.flush()
 
 
 async def traffic(url: str) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 import nats
 
-from patience import PATIENCE, until
+from patience import PATIENCE, settled, until
 from subtrie.connector import Connector, Endpoint, HTTPError, Response
 from subtrie.connector._ids import RandomIds
 from tests.connector.nats_server import NatsServer
@@ -108,8 +108,7 @@ class Player:
             self.heard.setdefault(key, deque()).append(message.data)
 
         await self.client.subscribe(f"{plane}.>", cb=hear)
-        await self.client.flush()
-        await self.client.flush()
+        await settled(self.client)
 
     async def play(self, plot: RoleScenario, outcome: Outcome, given_up: Any) -> None:
         """Plays one scenario and compares what comes."""
@@ -130,7 +129,7 @@ class Player:
                 if plot.late(message):
                     await given_up(message)
                 await self.client.publish(message.subject, message.payload)
-                await self.client.flush()
+                await settled(self.client)
 
 
 class Replay:

@@ -8,6 +8,7 @@ from pathlib import Path
 import nats
 import pytest
 
+from patience import settled
 from subtrie.connector import Connector
 from tests.interop.differences import field
 from tests.interop.wire import read
@@ -54,8 +55,7 @@ class Shop:
                 self.said.append((message.subject, message.data))
 
         await self.client.subscribe("goldplane1.reply.>", cb=hear)
-        await self.client.flush()
-        await self.client.flush()
+        await settled(self.client)
         return self
 
     async def asked(self, subject: str, payload: bytes) -> list[tuple[str, bytes]]:
