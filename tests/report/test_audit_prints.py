@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from subtrie._cli.audit_counts import print_counts, print_findings
 from subtrie._cli.audit_tables import _plain_table, _rich_table, print_json, print_tables
 from subtrie._findings.finding import Finding
 from subtrie._findings.rate import Rate
-from subtrie.audit import TABLES
+from subtrie.audit import ANSWERS, TABLES
 
 
 class Made(RunOfRows):
@@ -199,6 +200,29 @@ def test_tables_about_nothing_wrong_are_printed_on_request(name, capsys):
         tables[name] = [row(name, **made[name])]
     assert not [each for each in printed(capsys, tables) if f": {name}, " in each]
     assert heading(printed(capsys, tables, long=True), name).endswith(f": {name}, 1 row")
+
+
+def test_which_tables_of_a_log_are_printed_and_which_are_said_to_be_empty(capsys):
+    """Without Microbus traffic those with rows; with it all but the answers to questions."""
+    flows = [row("flows", publisher="a", pattern="p", published=1)]
+    tables = {"refused": [refused("a", 1)], "flows": flows, "servers": [
+        row("servers", server="n", process="7", event="start")]}  # fmt: skip
+    only = {"refused": tables["refused"]}
+    empty_tables = set(TABLES) - {*ANSWERS, "runs"}  # a run is always a row
+    for given, planes, long, shown, empty in (
+        (tables, {}, False, ["flows", "refused"], set()),
+        (tables, {}, True, None, empty_tables - set(tables)),
+        (only, {}, False, ["refused"], set()),
+        (only, {"p": 1}, False, ["refused"], empty_tables - {"refused", *LONG}),
+        (only, {"p": 1}, True, ["refused", "runs"], empty_tables - {"refused"}),
+    ):
+        lines = printed(capsys, given, long=long, planes=planes)
+        printed_names = re.findall(r": (\w+), \d+ rows?\b", "\n".join(lines))
+        assert shown is None or printed_names == shown, (given, planes, long)
+        said = [each.removeprefix("without rows: ") for each in lines if "without rows" in each]
+        assert {name for each in said for name in each.split(", ")} == empty, (planes, long)
+        told = "no Microbus traffic" in "\n".join(lines)
+        assert told is (not planes and "flows" in given)
 
 
 def test_the_account_of_all_rows_is_in_the_title(capsys):
