@@ -178,6 +178,19 @@ async def test_what_the_broker_took_is_part_of_the_time_of_a_call(timeout, wait)
     assert seen["timeout"] < timeout - 0.04
 
 
+def test_a_call_has_its_own_time_and_is_never_answered_in_its_own_process(monkeypatch):
+    seen = []
+
+    async def recorded(connector, method, url, to_all, options):
+        seen.append((connector._transport.short_circuit, to_all, options["timeout"]))
+        return [Response(200)]
+
+    monkeypatch.setattr("subtrie._cli.call._responses", recorded)
+    for words in (["--timeout", "0.4"], ["--timeout", "33", "--all"], []):
+        assert CliRunner().invoke(app, ["call", *words, "GET", "https://a.x/"]).exit_code == 0
+    assert seen == [(False, False, 0.4), (False, True, 33.0), (False, False, 20.0)]
+
+
 async def test_which_creds_were_looked_for_is_said_where_none_were_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     server = NatsServer(tmp_path / "closed", authorization={"user": "a", "password": "b"}).start()

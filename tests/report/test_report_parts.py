@@ -405,7 +405,7 @@ def test_what_the_page_says_before_a_script_runs():
 
 
 @pytest.mark.parametrize("name", ["evil.js", "evil.css"])
-@pytest.mark.parametrize("text", ["a</SCRIPT>", "a</style"])
+@pytest.mark.parametrize("text", ["a</SCRIPT>", "a</script", "a</style", "a</STYLE>"])
 def test_a_file_that_would_end_its_element_is_refused(tmp_path, monkeypatch, name, text):
     (tmp_path / name).write_text(text)
     monkeypatch.setattr("subtrie.report._html._HERE", tmp_path)
