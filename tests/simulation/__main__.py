@@ -127,7 +127,7 @@ def _broken(plan: Plan, plant: Callable[[Any], None] | None) -> str | None:
 def find_planted(name: str, most: int, first: int = 0) -> dict[str, Any]:
     """Return the first seed whose world finds a planted fault, and the CPU time until then.
 
-    The same world holds without the fault. Those before ``first`` are tried last.
+    The same world holds without the fault. Numbers below ``first`` are tried last.
     """
     began = time.process_time()
     plant, (plan_for, text) = (PLANTED | FOUND)[name], PLANS.get(name, (plan_of, ""))
