@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from subtrie.audit import TABLES, Questions, Run, Selection, audit
+from subtrie.audit._here import SpillFile
 from subtrie.audit._read_once import ReadOnce
 from synthetic_traffic import write_traffic
 
@@ -51,3 +54,17 @@ def test_each_audit_is_that_of_the_logs_read_again(logs, tmp_path):
         rows.pop("unparseable")
     assert first == whole
     assert found == expected
+
+
+def test_threads_that_share_a_temporary_file_read_their_own_bytes():
+    file, pieces = SpillFile(), [bytes([number]) * (1000 + number) for number in range(200)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(10):
+                places = list(pool.map(file.write, pieces))
+                assert list(pool.map(file.read, places)) == pieces
+    finally:
+        sys.setswitchinterval(interval)
+        file.close()

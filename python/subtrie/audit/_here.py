@@ -9,6 +9,7 @@ import errno
 import os
 import secrets
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -301,11 +302,16 @@ class Place(NamedTuple):
 
 
 class SpillFile:
-    """Bytes in a temporary file, which ends with this process, however it ends."""
+    """Bytes in a temporary file, which ends with this process, however it ends.
+
+    Several threads may write and read at the same time.
+    """
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
         self._end = 0
+        # The file has one position: to move it and to read or write there is one step.
+        self._lock = threading.Lock()
 
     def write(self, data: Any) -> Place:
         """Append bytes.
@@ -314,13 +320,8 @@ class SpillFile:
             OSError: The disk is full.
         """
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - `close` closes it
-            self._file.seek(self._end)
-            view = memoryview(data).cast("B")
-            place = Place(self._end, len(view))
-            while view:
-                view = view[self._file.write(view) :]
+            with self._lock:
+                return self._append(memoryview(data).cast("B"))
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
@@ -330,14 +331,23 @@ class SpillFile:
                 "set TMPDIR to a larger disk, give more --memory, or run on several machines "
                 "with --master or --remote",
             ) from None
-        self._end += place.length
-        return place
 
     def read(self, place: Place) -> bytes:
         """Return bytes that were written."""
         assert self._file is not None
-        self._file.seek(place.start)
-        return self._file.read(place.length)
+        with self._lock:
+            self._file.seek(place.start)
+            return self._file.read(place.length)
+
+    def _append(self, view: memoryview) -> Place:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - `close` closes it
+        self._file.seek(self._end)
+        place = Place(self._end, len(view))
+        while view:
+            view = view[self._file.write(view) :]
+        self._end += place.length
+        return place
 
     def close(self) -> None:
         """Remove the file."""
