@@ -34,5 +34,5 @@ async def settled(client: Any) -> None:
 
     The PING of one ``flush`` is sent before what waits to be sent.
     """
-    await client.flush()
-    await client.flush()
+    await client.flush(PATIENCE)
+    await client.flush(PATIENCE)

@@ -19,7 +19,7 @@ from nats.js.api import ConsumerConfig, DeliverPolicy, StreamConfig
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
 
-from patience import until
+from patience import settled, until
 
 #: So many and so long messages that the broker asks an ordered consumer for flow control.
 MANY, LONG = 80, b"x" * 65_536
@@ -64,7 +64,7 @@ async def answering(root: Client) -> None:
         await message.respond(b"42")
 
     await root.subscribe("quote.*", cb=answer)
-    await root.flush()
+    await settled(root)
 
 
 async def publish(client: Client) -> None:
@@ -165,7 +165,7 @@ async def service(client: Client) -> None:
         answered.set()
 
     await client.subscribe("price.>", queue="price", cb=answer)
-    await client.flush()
+    await settled(client)
     await answered.wait()
 
 
@@ -226,7 +226,7 @@ async def run(url: str, user: str, program: Callable[[Client], Awaitable[None]])
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if task.done() and not refused:
             task.result()
-            await client.flush()
+            await settled(client)
     finally:
         left = {each for each in (task, waiting, asking) if each is not None}
         # A client may miss that it is cancelled, so it is told until it ends.

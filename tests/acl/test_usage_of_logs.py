@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from usage_roles import judged
 
-from patience import until
+from patience import settled, until
 from servers import serving
 from subtrie._cli.app import app
 from subtrie.acl import Traffic
@@ -47,13 +47,13 @@ def ran(folder, subjects, patterns=()):
 
         for each in ("orders.new.*", "orders.paid", "orders.late"):
             await back.subscribe(each, cb=hear)
-        await back.flush()
+        await settled(back)
         web = await nats.connect(url, user="web", password="open")
         for each in patterns:
             await web.subscribe(each)
         for each in subjects:
             await web.publish(each)
-            await web.flush()
+            await settled(web)
         # Two sockets: without it the end of the subscriber may come before the last message.
         await until(lambda: len(heard) == len(subjects))
         await web.close()

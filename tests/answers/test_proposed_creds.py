@@ -11,6 +11,7 @@ import pytest
 from broker import running
 from worlds import Case, calls_of
 
+from patience import settled
 from subtrie._nats.nkey import seed_in
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign, write
@@ -69,7 +70,6 @@ async def refusals(address: str, creds: Path, subjects: list[str]) -> set[str]:
     )
     for subject in subjects:
         await client.publish(subject, b"")
-    for _ in range(2):  # a refusal is on its way before the answer to the second
-        await client.flush(60)
+    await settled(client)
     await client.close()
     return refused

@@ -11,7 +11,7 @@ import nats
 import pytest
 from broker import running
 
-from patience import PATIENCE, settled, wait_until
+from patience import settled, wait_until
 from plain_trace_log import read_events
 from subtrie.audit._results.row_lines import row_lines
 from subtrie.report import read_report, to_markdown
@@ -73,12 +73,12 @@ async def traffic(address: str, log: Path) -> None:
         wait_until(lambda: "[SUB orders.> 1]" in log.read_text())
         for number in range(400):
             await shop.publish(f"orders.{number}.paid", BODY)
-            await shop.flush(PATIENCE)
+            await settled(shop)
             if "Slow Consumer" in log.read_text():
                 break
     await shop.publish("orders.7.pad", b"")
     await shop.publish("stock.7", b"")  # refused
-    await shop.flush(PATIENCE)
+    await settled(shop)
     await shop.close()
     await billing.close()
 

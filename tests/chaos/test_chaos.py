@@ -8,6 +8,7 @@ import nats
 import pytest
 
 from connector.nats_server import NatsServer
+from patience import settled
 
 from .broker_cluster import BrokerCluster
 from .fault_proxy import FaultProxy
@@ -109,10 +110,10 @@ async def _delivered(port: int, count: int) -> list[bytes]:
         got.append(message.data)
 
     await client.subscribe("a", cb=heard)
-    await client.flush()
+    await settled(client)
     for number in range(count):
         await client.publish("a", b"%d" % number)
-        await client.flush()
+        await settled(client)
     await asyncio.sleep(0.2)
     await client.close()
     return got

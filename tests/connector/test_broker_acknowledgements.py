@@ -9,7 +9,7 @@ from typing import Any
 import nats
 import pytest
 
-from patience import until
+from patience import settled, until
 from subtrie import microbus
 from subtrie._core import engine
 from subtrie.connector import Connector, Request
@@ -68,7 +68,7 @@ async def test_the_acknowledgement_of_each_payload(make_nats, plane):
             subject = f"{plane}.safe.443.caller{number}.shop_example._.POST.x"
             await client.publish(subject, payload.encode())
         await client.publish(f"{plane}.safe.443.last.shop_example._.POST.x", PLAIN.encode())
-        await client.flush()
+        await settled(client)
         await until(lambda: "last" in acknowledged)
         await asyncio.sleep(0.1)
         by_status: dict[int, bytes] = {}
@@ -93,9 +93,9 @@ async def no_replies_on_the_bus(broker, plane):
         bus.append(message.data)
 
     await client.subscribe(f"{plane}.reply._.shop_example.web_example.*", cb=heard)
-    await client.flush()
+    await settled(client)
     yield
-    await client.flush()
+    await settled(client)
     assert bus == [], "within the process nothing of it goes over the bus"
     await client.close()
 

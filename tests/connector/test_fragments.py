@@ -7,7 +7,7 @@ import asyncio
 import nats
 import pytest
 
-from patience import until
+from patience import settled, until
 from subtrie import microbus
 from subtrie._core import control_headers
 from subtrie.connector import (
@@ -105,8 +105,7 @@ class Sender:
             self.answers.append(read_response(message.data))
 
         await self.client.subscribe(f"{self.plane}.reply._.*.{self.host}.id-1", cb=heard)
-        await self.client.flush()
-        await self.client.flush()
+        await settled(self.client)
         return self
 
     async def __aexit__(self, *_):
@@ -125,7 +124,7 @@ class Sender:
         await self.client.publish(
             f"{self.plane}.safe.443.{source}.shop_example.{slot}.POST.big", write_request(request)
         )
-        await self.client.flush()
+        await settled(self.client)
 
     async def answer(self):
         """Return the one response that is not an acknowledgement."""
@@ -211,7 +210,7 @@ async def test_a_transfer_that_falls_silent_is_answered_with_408(make_nats, brok
         answer = await sender.answer()
         await sender.send(2, 3, b"b")  # it comes too late
         await sender.send(3, 3, b"c")
-        await sender.client.flush()
+        await settled(sender.client)
         await asyncio.sleep(0.3)
         return answer, [a.status for a in sender.answers]
 
@@ -304,8 +303,7 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
             await client.publish(reply, write_response(made))
 
     await client.subscribe(f"{plane}.safe.443.*.shop_example._.GET.big", cb=answer)
-    await client.flush()
-    await client.flush()
+    await settled(client)
     async with web:
         with pytest.raises(RequestTimeout):
             await web.request("GET", BIG, timeout=600)  # it ends before its time budget

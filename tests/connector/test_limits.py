@@ -7,6 +7,7 @@ import asyncio
 import nats
 import pytest
 
+from patience import settled
 from subtrie import AddressError
 from subtrie._core.control_headers import nanoseconds_of
 from subtrie.connector import HTTPError, Request, Response
@@ -99,7 +100,7 @@ class Stranger:
             self.answers.append(read_response(message.data))
 
         await self.client.subscribe(f"{self.plane}.reply._.*.web_example.id-stranger", cb=note)
-        await self.client.flush()
+        await settled(self.client)
         return self
 
     async def __aexit__(self, *_):
@@ -181,7 +182,7 @@ async def test_a_response_with_a_long_control_header_is_not_kept(make_nats, plan
             head = f"HTTP/1.1 202 Accepted\r\nMicrobus-{name}: {'q' * 2000}\r\n"
             head += "Microbus-Op-Code: Ack\r\nContent-Length: 0\r\n\r\n"
             await stranger.client.publish(reply, head.encode())
-        await stranger.client.flush()
+        await settled(stranger.client)
         for _ in range(200):
             if web.metrics.rejects["malformed"] == 4:
                 break

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import nats
 import pytest
 
+from patience import settled
 from subtrie import Dispatcher, microbus
 from subtrie._core import control_headers
 from subtrie.connector._codec import write_request
@@ -41,8 +42,7 @@ class Observer:
 
     async def flush(self) -> None:
         """Return once the server has processed what was sent."""
-        for _ in range(2):  # the first ping may overtake data that the client buffers
-            await self.client.flush()
+        await settled(self.client)
 
     async def __aexit__(self, *_: object) -> None:
         await self.client.close()

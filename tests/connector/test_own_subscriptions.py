@@ -7,6 +7,7 @@ import re
 import nats
 import pytest
 
+from patience import settled
 from subtrie import HostnameCollision, microbus
 from subtrie._core import control_headers
 from subtrie.connector import Connector, Request, configurator
@@ -27,8 +28,7 @@ async def test_an_endpoint_is_reached_by_any_replica_and_by_its_own_id(make_nats
     async with replicas[0], replicas[1]:
         client = await nats.connect(replicas[0]._transport.broker)
         answers = await client.subscribe(f"{plane}.reply._.{microbus.flatten_host(HOST)}.>")
-        for _ in range(2):
-            await client.flush()
+        await settled(client)
         request = Request("GET", f"https://{HOST}/x")
         request.headers[control_headers.OP_CODE] = "Req"
         request.headers[control_headers.MSG_ID] = "AAAAAAAA"

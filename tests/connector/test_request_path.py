@@ -13,7 +13,7 @@ import nats
 import pytest
 
 import subtrie
-from patience import PATIENCE
+from patience import PATIENCE, settled
 from subtrie import Subject, engine
 from subtrie._core import control_headers
 from subtrie.connector import AckTimeout, Request
@@ -207,7 +207,7 @@ async def _send(client: Any, plane: str, path: str, message_id: str) -> None:
         request.headers[name] = value
     subject = Subject(f"{plane}.safe.443.web_example.shop_example._.GET.{path}")
     await client.publish(subject, write_request(request))
-    await client.flush()
+    await settled(client)
 
 
 async def test_handlers_start_after_all_that_arrived_together_is_acknowledged(
@@ -233,7 +233,7 @@ async def test_handlers_start_after_all_that_arrived_together_is_acknowledged(
             await client.publish(
                 f"{plane}.safe.443.web_example.shop_example._.GET.x", write_request(request)
             )
-        await client.flush()
+        await settled(client)
         while order.count("handled") < 20:
             await asyncio.sleep(0.01)
         await client.close()

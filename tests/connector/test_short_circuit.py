@@ -8,7 +8,7 @@ import nats
 import pytest
 from nats import errors
 
-from patience import until
+from patience import settled, until
 from subtrie import PatternError
 from subtrie.connector import ShortCircuit
 
@@ -128,7 +128,7 @@ async def test_iterators_next_msg_and_max_msgs(broker, wrap, base):
     for n in range(5):
         for name in ("one", "three", "limited"):
             await nc.publish(f"{base}.{name}", b"%d" % n)
-    await nc.flush()
+    await settled(nc)
     assert [(await one.next_msg(timeout=5)).data for _ in range(5)] == [
         b"0",
         b"1",
@@ -178,7 +178,7 @@ async def test_drain_handles_what_has_arrived(broker, wrap, base):
     await nc.subscribe(f"{base}.slow", cb=slow)
     for n in range(10):
         await nc.publish(f"{base}.slow", b"%d" % n)
-    await nc.flush()
+    await settled(nc)
     await nc.drain()
     assert done == [b"%d" % n for n in range(10)]
     assert nc.is_closed
@@ -193,7 +193,7 @@ async def test_an_unsubscribed_handler_receives_no_request(broker, wrap, base):
     subscription = await nc.subscribe(f"{base}.gone", cb=answer)
     assert (await nc.request(f"{base}.gone", timeout=5)).data == b"x"
     await subscription.unsubscribe()
-    await nc.flush()
+    await settled(nc)
     with pytest.raises(errors.NoRespondersError):
         await nc.request(f"{base}.gone", timeout=5)
     await nc.close()
@@ -211,7 +211,7 @@ async def test_a_remote_subscriber_receives_every_publish(broker, wrap, base):
 
     await far.subscribe(f"{base}.>", cb=listen)
     for _ in range(2):  # the first may leave before what the client still holds back
-        await far.flush()
+        await settled(far)
     await nc.subscribe(f"{base}.event", cb=local)
     for n in range(20):
         await nc.publish(f"{base}.event", b"%d" % n)
@@ -229,7 +229,7 @@ async def test_a_request_without_a_local_subscriber_goes_to_a_remote_one(broker,
 
     await far.subscribe(f"{base}.far", cb=answer)
     for _ in range(2):  # the first may leave before what the client still holds back
-        await far.flush()
+        await settled(far)
     assert (await nc.request(f"{base}.far", timeout=5)).data == b"far"
     await far.close()
     await nc.close()
@@ -248,7 +248,7 @@ async def test_local_subjects_never_reach_the_broker(broker, base):
 
     await far.subscribe(f"{base}.>", cb=listen)
     for _ in range(2):  # the first may leave before what the client still holds back
-        await far.flush()
+        await settled(far)
     await nc.subscribe(f"{base}.>", cb=local)
     await nc.publish(f"{base}.in.a")
     await nc.publish(f"{base}.out")

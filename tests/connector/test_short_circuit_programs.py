@@ -19,6 +19,7 @@ from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
+from patience import settled
 from subtrie._core.local_subscription import LocalSubscription
 from subtrie.connector import ShortCircuit
 from subtrie.reference import matches
@@ -60,7 +61,7 @@ async def test_other_attributes_are_the_clients_own(broker):
     assert nc.new_inbox().startswith("_INBOX.")
     assert nc.jetstream() is not None
     async with nc:
-        await nc.flush()
+        await settled(nc)
     assert nc.is_closed
 
 
@@ -99,13 +100,13 @@ class Program:
         self.alive.append(
             {"sub": made, "pattern": pattern, "queue": queue, "how": how, "key": key, "most": most}
         )
-        await self.nc.flush()
+        await settled(self.nc)
 
     async def unsubscribe(self):
         if self.alive:
             gone = self.alive.pop(self.random.randrange(len(self.alive)))
             await (gone["sub"].drain() if self.random.random() < 0.5 else gone["sub"].unsubscribe())
-            await self.nc.flush()
+            await settled(self.nc)
 
     def deliver(self, subject, data, headers):
         """Apply the model to a message; return whether it is received, and answered."""
@@ -130,7 +131,7 @@ class Program:
         headers = self.random.choice((None, {"X-N": str(number)}))
         self.deliver(subject, data, headers)
         await self.nc.publish(f"{self.base}.{subject}", data, headers=headers)
-        await self.nc.flush()
+        await settled(self.nc)
 
     async def request(self, number):
         subject, data = self.random.choice(SUBJECTS), b"%d" % number

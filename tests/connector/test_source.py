@@ -8,7 +8,7 @@ import logging
 import nats
 import pytest
 
-from patience import until
+from patience import settled, until
 from subtrie import Dispatcher, microbus
 from subtrie._core import control_headers
 from subtrie.connector import Request
@@ -56,7 +56,7 @@ class Listener:
             await asyncio.sleep(0.02)
         else:
             await self.client.publish(subject, write_request(request))
-            await self.client.flush()
+            await settled(self.client)
 
     async def __aenter__(self):
         await self.shop.startup()
@@ -76,8 +76,7 @@ class Listener:
         else:
             self.client = await nats.connect(self.shop._transport.broker)
             await self.client.subscribe(everything, cb=heard)
-            await self.client.flush()
-            await self.client.flush()
+            await settled(self.client)
         return self
 
     async def __aexit__(self, *_):
@@ -244,7 +243,7 @@ async def test_invalid_payloads_are_counted_and_dropped(make_nats, plane, payloa
         await listener.client.publish(subject, payload)
         reply = microbus.encode_reply(plane=plane, source="a.b", host=HOST, id=listener.shop.id)
         await listener.client.publish(reply, payload)
-        await listener.client.flush()
+        await settled(listener.client)
         for _ in range(1000):
             await asyncio.sleep(0.01)
             if listener.shop.metrics.rejects["malformed"] == 2:

@@ -14,6 +14,7 @@ import pytest
 
 from connector.nats_server import NatsServer
 from engines import ENGINES
+from patience import settled
 from subtrie import SubjectTrie
 
 TOKENS, QUEUES = ["a", "b", "*"], ["g1", "g2", "g3"]
@@ -72,7 +73,7 @@ class _Program:
         """Wait until the broker has done all that was sent, and all that it sent was received."""
         for _ in range(2):
             for client in self.clients:
-                await client.flush()
+                await settled(client)
         async with asyncio.timeout(30):
             while any(held[0].pending_msgs for held in self.held.values()):
                 await asyncio.sleep(0.001)

@@ -23,7 +23,7 @@ import pytest
 from click.testing import CliRunner
 
 from examples.shop.broker import running
-from patience import PATIENCE, until, wait_until
+from patience import PATIENCE, settled, until, wait_until
 from subtrie import reference
 from subtrie._cli.app import app
 from subtrie._cli.tap import Address
@@ -61,8 +61,8 @@ async def conversation(url: str) -> dict[str, Any]:
     await two.subscribe("work", queue="workers", cb=heard)
     await one.subscribe("work", queue="workers", cb=heard)
     await two.subscribe("ask", cb=answered)
-    await two.flush()
-    await one.flush()
+    await settled(two)
+    await settled(one)
     for data in (b"", b"x", b"\r\nPUB a 0\r\n\r\n", os.urandom(300_000)):
         await one.publish("plain.a", data)
         said["sent"].append(("plain.a", data, None))
@@ -521,7 +521,7 @@ def test_the_command_records_until_it_is_stopped(tmp_path):
 
             async def ping() -> None:
                 client = await nats.connect(f"nats://127.0.0.1:{said.rpartition(':')[2].strip()}")
-                await client.flush()
+                await settled(client)
                 await client.close()
 
             asyncio.run(ping())

@@ -16,7 +16,7 @@ import pytest
 
 from engines import ENGINES
 from examples.shop.broker import find_binary
-from patience import until, wait_until
+from patience import settled, until, wait_until
 from subtrie.wire import StreamError, Tap, monitor, read_operations
 
 
@@ -86,17 +86,17 @@ def test_two_servers_talk_through_the_tap(tmp_path):
 
                 await two.subscribe("far.*", cb=got)
                 worker = await two.subscribe("far.work", queue="workers", cb=got)
-                await two.flush()
+                await settled(two)
 
                 async def known(there: bool) -> bytes:
                     """The subscriptions of B that A knows, once it knows both or none."""
                     texts = []
 
-                    def settled() -> bool:
+                    def all_or_none() -> bool:
                         texts.append(asked(a_http, "routez?subs=detail"))
                         return {name in texts[-1] for name in (b"far.work", b"far.*")} == {there}
 
-                    await asyncio.to_thread(wait_until, settled, "the interest did not change")
+                    await asyncio.to_thread(wait_until, all_or_none, "the interest did not change")
                     return texts[-1]
 
                 snapshots = {"routez": await known(True)}
@@ -109,7 +109,7 @@ def test_two_servers_talk_through_the_tap(tmp_path):
                 assert (await one.request("far.ask", b"?", timeout=10)).data == b"yes"
                 await until(lambda: len(heard) >= 4)
                 await worker.unsubscribe()
-                await two.flush()
+                await settled(two)
                 await one.close()
                 await two.close()
                 await known(False)

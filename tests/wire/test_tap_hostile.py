@@ -18,7 +18,7 @@ import nats
 import pytest
 
 from examples.shop.broker import find_binary, running
-from patience import until
+from patience import settled, until
 from subtrie.wire import OperationRow, StreamError, Tap, capture, read_operations
 
 
@@ -35,7 +35,7 @@ async def _talk(port: int, count: int) -> None:
     client = await nats.connect(f"nats://127.0.0.1:{port}", allow_reconnect=False)
     for number in range(count):
         await client.publish("a.b", b"%d" % number * 100)
-    await client.flush()
+    await settled(client)
     await client.close()
 
 
@@ -55,7 +55,7 @@ def test_a_killed_tap_leaves_complete_records_and_the_next_one_continues(tmp_pat
                 client = await nats.connect(f"nats://127.0.0.1:{port}", allow_reconnect=False)
                 for number in range(2000):
                     await client.publish("a.b", b"%06d" % number)
-                await client.flush()
+                await settled(client)
                 await until(lambda: any(b"000100" in data for data in written()))
                 await client.publish("a.b", b"last words")
                 os.kill(process.pid, signal.SIGKILL)
