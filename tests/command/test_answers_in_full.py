@@ -27,6 +27,8 @@ from subtrie._cli.app import app
 from subtrie._cli.output_formats import RULES
 
 PATH = Path(__file__).with_name("answers.txt")
+#: After a command: what it prints on a terminal. There, ``‹31›`` is a style, ``‹0›`` its end.
+_TERMINAL = "  # on a terminal"
 _COMMAND = re.compile(
     r"^\$ subtrie (.+)\n((?:.*\n)*?)\[(\d)((?: std(?:out|err))*)\]\n", re.MULTILINE
 )
@@ -57,9 +59,19 @@ def answer(command: str) -> tuple[str, int, str]:
     Where is empty if all is on standard output. The folder, and digests of what names it, are not
     part of it.
     """
-    done = CliRunner().invoke(app, command.split(), input="", prog_name="subtrie")
+    words = command.removesuffix(_TERMINAL).split()
+    with pytest.MonkeyPatch.context() as patch:
+        if command.endswith(_TERMINAL):
+            patch.setattr(
+                "click.testing._NamedTextIOWrapper.isatty", lambda self: self.name == "<stdout>"
+            )
+        for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+            patch.delenv(name, raising=False)
+        for name, value in (("TERM", "xterm"), ("COLUMNS", "100")):
+            patch.setenv(name, value)
+        done = CliRunner().invoke(app, words, input="", prog_name="subtrie", color=True)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    text = done.output.replace(f"{Path.cwd()}/", "")
+    text = re.sub(r"\x1b\[([\d;]*)m", r"‹\1›", done.output.replace(f"{Path.cwd()}/", ""))
     text = re.sub(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST", text)
     text = text.replace(f'"{__version__}"', '"VERSION"').replace(f" {__version__} ", " VERSION ")
     text = text.replace(f"subtrie {__version__},", "subtrie VERSION,")
@@ -76,6 +88,18 @@ def folder(tmp_path_factory):
 def test_a_command_prints_what_is_recorded(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert answer(command) == recorded()[command]
+
+
+def test_without_its_styles_a_text_on_a_terminal_is_that_of_a_pipe():
+    """Except for the tables of an audit."""
+    told = recorded()
+    styled = [each for each in told if each.endswith(_TERMINAL) and not each.startswith("audit")]
+    assert len(styled) > 20
+    for command in styled:
+        text, code, streams = told[command]
+        assert "‹" in text
+        plain = re.sub(r"‹[\d;]+›", "", text)
+        assert (plain, code, streams) == told[command.removesuffix(_TERMINAL)]
 
 
 @pytest.mark.parametrize("command", [each for each in recorded() if "--format junit" in each])

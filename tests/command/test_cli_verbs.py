@@ -224,14 +224,17 @@ def test_colours_end_where_nothing_shows_them(monkeypatch, capsys):
 
     def said(terminal):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-        stream.say(("a", "red"), ("b", "dim"), "c")
+        stream.say(("a", "red"), ("b", "dim"), "c", ("d", "bold red"), ("", "red"), ("e", ""))
         return capsys.readouterr().out
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert said(terminal=False) == "abc\n"
-    assert said(terminal=True) == click.style("a", "red") + click.style("b", dim=True) + "c\n"
+    for name in ("xterm", "dumb", None):
+        monkeypatch.setenv("TERM", name) if name else monkeypatch.delenv("TERM")
+        assert said(terminal=False) == "abcde\n"
+        styled = click.style("a", "red") + click.style("b", dim=True) + "c\x1b[1;31md\x1b[0me\n"
+        assert said(terminal=True) == ("abcde\n" if name == "dumb" else styled)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert said(terminal=True) == "abc\n"
+    assert said(terminal=True) == "abcde\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -95,7 +96,7 @@ def refused(who: str, count: int, **more: Any) -> dict[str, Any]:
 )
 def test_so_many_findings_are_printed(rows, shown, more, capsys):
     result = Made({"refused": [refused(each, 2_000) for each in "abc"]})
-    print_findings(Console(width=200, force_terminal=False), result, rows)
+    print_findings(result, rows, None)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["", "Findings: 3"]
     found = [each for each in lines if each.startswith("  warning  2,000 The broker refused")]
@@ -103,7 +104,7 @@ def test_so_many_findings_are_printed(rows, shown, more, capsys):
     assert [each for each in lines if "more" in each] == (
         [f"  … and {more} more (use --rows 0 or --report)"] if more else []
     )
-    print_findings(Console(), Made(), rows)
+    print_findings(Made(), rows, None)
     assert capsys.readouterr().out == ""
 
 
@@ -111,7 +112,7 @@ def test_each_part_of_a_finding_is_printed(capsys):
     rate = {"start": START, "width_s": 4, "counts": [1, 0, 1]}
     late = START + timedelta(seconds=9, milliseconds=5)
     rows = [refused("a\x1b", 2, subject="w.x\x1b", first=START, last=late, rate=rate)]
-    print_findings(Console(width=300, force_terminal=False), Made({"refused": rows}), 0)
+    print_findings(Made({"refused": rows}), 0, None)
     pad = " " * 17
     assert capsys.readouterr().out.splitlines()[2:] == [
         "  warning      2 The broker refused a\\x1b: publish",
@@ -121,7 +122,7 @@ def test_each_part_of_a_finding_is_printed(capsys):
         f"{pad}→ If it should do this, add the entry that subtrie acl usage proposes.",
     ]
     rows = [row("claimed_users", who="a", claimed="b", count=1)]
-    print_findings(Console(width=300, force_terminal=False), Made({"claimed_users": rows}), 0)
+    print_findings(Made({"claimed_users": rows}), 0, None)
     assert capsys.readouterr().out.splitlines()[2:] == [
         "  error        1 a claims another user: b",  # which has the example
         f"{pad}→ Let the client name no user beside its credentials.",
@@ -133,7 +134,7 @@ def test_a_finding_without_a_part_has_no_line_for_it(capsys, monkeypatch):
     rate = Rate("2026-11-21T08:00:00.000000Z", 4, (1,))  # one bar shows nothing
     found = [Finding("r", "note", "said", count=count, rate=rate) for count in (None, 0, 1_000)]
     monkeypatch.setattr("subtrie.report._findings.all_findings", lambda result: found)
-    print_findings(Console(width=200, force_terminal=False), Made(), 0)
+    print_findings(Made(), 0, None)
     assert [each.rstrip() for each in capsys.readouterr().out.splitlines()[2:]] == [
         "  note           said", "  note         0 said", "  note     1,000 said",
     ]  # fmt: skip
@@ -257,6 +258,32 @@ def test_columns_of_a_terminal_with_one_value_are_in_the_title(capsys):
     title, cells = shown(rows[:1], {"a", "b", "c"})
     assert (title, cells[0].split()) == ("T", ["1", "│", "x", "│", "[b]"])
     assert shown([rows[0], rows[0]], {"a", "b", "c"}) == ("T, b x, c [b]", ["1", "1"])
+
+
+def test_on_a_terminal_brackets_colons_and_numbers_of_a_log_are_text(capsys, monkeypatch):
+    """No style, no picture, and a long text of a finding is in one line."""
+    for name, value in (("COLUMNS", "120"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    hostile = ":smile:[red]x[/red]12:30[/]"
+    long = hostile + "y" * 200
+    rows = [refused(f"{who}{hostile}", 1, account=hostile, subject=subject)
+            for who, subject in (("a", hostile), ("b", long))]  # fmt: skip
+    flows = [row("flows", publisher=hostile, pattern="p", published=1)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = printed(capsys, {"refused": rows, "flows": flows})
+    for wanted in (
+        "\x1b[1mFindings: 2\x1b[0m",
+        f"\x1b[33m  warning      1 The broker refused b{hostile}: publish\x1b[0m",
+        f"\x1b[2m                 such as {long}\x1b[0m",
+    ):
+        assert wanted in lines
+    title = next(each for each in lines if "Refused by the broker" in each)
+    assert title.startswith(f"\x1b[3mRefused by the broker: refused, 2 rows, account {hostile}, ")
+    cells = [each.split("│")[1:-1] for each in lines if "│" in each]
+    assert [each[0].strip() for each in cells if "p" in "".join(each)] == [hostile]
+    assert {f"{who}{hostile}" for who in "ab"} < {each[0].strip() for each in cells}
+    assert not [each for each in cells if "\x1b" in "".join(each)]
 
 
 @pytest.mark.parametrize("failed", [None, [], [{"expectation": "e", "found": "1"}]])

@@ -8,7 +8,6 @@ from copy import copy
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from .._core.duration import readable_duration
 from .._core.reasons import REASONS
@@ -32,7 +31,7 @@ from .format_option import FORMS, JSON, TEXT, by_format, formats
 from .lint_baseline import Comments
 from .output_formats import print_findings
 from .permission_files import SOURCE, UserSelection, by_plane, every_user, of_user
-from .stream import console, printable
+from .stream import printable, say
 from .why import why
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -95,31 +94,29 @@ def show(
                 for title, entry in cells]  # fmt: skip
         print_findings(form, "subtrie acl show", rows, table=(("list", "entry"), cells))
         return
-    screen = console()
     for name in _LISTS:
         entries = getattr(permissions, name)
         if entries == () and name.endswith("deny"):
             continue
         title = name.replace("_", " ")
         if not entries:
-            screen.print(f"{title}: {'everything' if entries is None else 'nothing'}")
+            say(f"{title}: {'everything' if entries is None else 'nothing'}")
             continue
-        screen.print(f"{title}:")
+        say(f"{title}:")
         for entry in entries:
-            screen.print(Text("  " + printable(entry)))
+            say("  " + printable(entry))
     if permissions.allow_responses is not None:
-        screen.print(f"allow responses: {_responses(permissions.allow_responses)}")
+        say(f"allow responses: {_responses(permissions.allow_responses)}")
     if (reason := anonymity(permissions)) is not None:
-        screen.print(reason)
+        say(reason)
     if permissions.connection_types:
-        screen.print(Text(printable(f"connections: {', '.join(permissions.connection_types)}")))
+        say(printable(f"connections: {', '.join(permissions.connection_types)}"))
     if (validity := _validity(permissions)) is not None:
-        screen.print(Text(validity, "red" if permissions.validity.fault() else ""))
+        say((validity, "red" if permissions.validity.fault() else ""))
     if not permissions.from_token and (permissions.place is not None or permissions.anonymous):
         return  # a user of a configuration has no JWT
-    screen.print(
-        Text(f"with a user JWT, CONNECT takes about {jwt_size(permissions)} of 4096 bytes", "dim")
-    )
+    size = jwt_size(permissions)
+    say((f"with a user JWT, CONNECT takes about {size} of 4096 bytes", "dim"))
 
 
 def _cells(permissions: Permissions) -> Iterator[tuple[str, str]]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.text import Text
-
 from .._core import engine
 from .._core.printable import code, printable
 from .._findings.finding import Finding, Place
 from .._findings.markdown import table
 from ..acl import Diff, Grant, Permissions, Witness
 from ..acl._consequence import Consequence
+from .stream import Line
 
 
 class Change(NamedTuple):
@@ -61,14 +60,14 @@ def _place(grant: Grant, entry: str, after: Permissions) -> Place | None:
     return None
 
 
-def change_lines(diff: Diff) -> Iterator[Text]:
+def change_lines(diff: Diff) -> Iterator[Line]:
     """Yield a line of text for each grant that a change adds or removes."""
     for sign, colour, grants in (("+", "red", diff.added), ("-", "green", diff.removed)):
         for grant in grants:
-            danger = (" danger", "red bold") if grant.danger else ""
+            danger = (" danger", "bold red") if grant.danger else ""
             example = f"  example: {printable(grant.witness)}{queue_text(grant.witness)}"
             grants_what = f" {printable(str(grant))}"
-            yield Text.assemble((sign, colour), grants_what, danger, (example, "dim"))
+            yield [(sign, colour), grants_what, danger, (example, "dim")]
 
 
 def queue_text(witness: Witness) -> str:

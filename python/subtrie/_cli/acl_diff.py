@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.text import Text
 
 from .._core.errors import SubtrieError
 from .._findings.finding import Finding, Place
@@ -35,7 +34,7 @@ from .permission_files import (
     every_user,
     of_user,
 )
-from .stream import console, printable
+from .stream import Line, printable, say_good, say_lines
 
 
 @click.command()
@@ -269,20 +268,19 @@ def _rows(found: Diff) -> dict[str, list[dict[str, Any]]]:
 def _text(
     changes: list[Change], consequences: list[Consequence], not_compared: list[Finding]
 ) -> None:
-    lines: list[Text] = []
+    lines: list[Line] = []
     for name, found, _ in changes:
         if name and found:
-            lines.append(Text(file_first(f"{printable(name)}:"), "bold"))
+            lines.append([(file_first(f"{printable(name)}:"), "bold")])
         lines += change_lines(found)
     for each in consequences:
-        mark = Text("+", "red") if each.gained else Text("-", "green")
+        mark = ("+", "red") if each.gained else ("-", "green")
         line = file_first(printable(f"{_where(each.place)}{each.message}"))
-        lines.append(mark + Text(f" {line}"))
+        lines.append([mark, f" {line}"])
     for row in not_compared:
         line = file_first(printable(f"{row.place}: {row.message}"))
-        lines.append(Text.assemble(("?", "yellow"), f" {line}"))
-    # One call: each takes as long as a comparison of two users.
-    console().print(Text("\n").join(lines) if lines else "[green]✓[/] no difference")
+        lines.append([("?", "yellow"), f" {line}"])
+    say_lines(lines) if lines else say_good("no difference")
 
 
 def _where(place: Place | None) -> str:

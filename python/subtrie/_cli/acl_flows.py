@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -23,7 +22,7 @@ from .flows_of_streams import Stored, of_question, stored_messages, streams_not_
 from .format_option import TEXT, by_format
 from .output_formats import print_findings, print_lines
 from .permission_files import SOURCE, BadFile, bad_file
-from .stream import console, printable
+from .stream import printable, say, say_good
 from .stream_sources import apart
 
 _LEVELS = {"unused-import": "warning", "no-authorization": "warning"}
@@ -219,14 +218,13 @@ def _print(
     stored: list[Stored],
     narrowed: bool,
 ) -> None:
-    screen = console()
     if not (crossing or deployment.links or rows or stored):
         nothing = "no account takes messages of another, and the broker connects to no other"
-        screen.print("no import fits" if narrowed else f"[green]✓[/] {nothing}")
+        say("no import fits") if narrowed else say_good(nothing)
     for flow in crossing:
         renamed = f" as {flow.received}" if flow.received != flow.published else ""
         line = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}{renamed}"
-        screen.print(Text(printable(line)))
+        say(printable(line))
         ends = {
             "published by": _senders(deployment, flow),
             "received by": _receivers(deployment, flow),
@@ -235,13 +233,13 @@ def _print(
         }
         for what, users in ends.items():
             if users:
-                screen.print(Text(f"  {what}: {printable(users)}", "dim"))
+                say((f"  {what}: {printable(users)}", "dim"))
     for each in stored:
-        screen.print(Text(printable(each.title)))
+        say(printable(each.title))
         for what, names in each.ends:
-            screen.print(Text(f"  {what}: {printable(names)}", "dim"))
+            say((f"  {what}: {printable(names)}", "dim"))
     for link in deployment.links:
-        screen.print(Text(printable(_linked(link, deployment))))
+        say(printable(_linked(link, deployment)))
     print_lines(rows)
 
 

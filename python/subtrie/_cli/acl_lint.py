@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from .._core.errors import SubtrieError
 from .._findings.finding import Finding
@@ -34,7 +33,7 @@ from .permission_files import (
     every_user,
     of_user,
 )
-from .stream import console, printable
+from .stream import printable, say
 
 
 class _RuleCodes(click.ParamType):  # type: ignore[type-arg]
@@ -183,12 +182,11 @@ def rule(name: str | None, form: str) -> None:
         objects = (each._asdict() for each in chosen)
         print_findings(form, "subtrie acl rule", (), objects=objects, table=(fields, cells))
         return
-    screen = console()
     for each in chosen:
         if name is None:
-            screen.print(Text(f"{each.code:16} {each.level:8} {each.summary}"))
+            say(f"{each.code:16} {each.level:8} {each.summary}")
         else:
             scope = "\nApplies to subjects of Microbus only." if each.microbus else ""
-            screen.print(Text(f"{each.code} ({each.level}): {each.summary}{scope}\n"))
-            screen.print(Text(f"Why: {each.why}\nInstead: {each.instead}"))
-            screen.print(Text(f"Suppress: # subtrie: ignore[{each.code}]", "dim"))
+            say(f"{each.code} ({each.level}): {each.summary}{scope}\n")
+            say(f"Why: {each.why}\nInstead: {each.instead}")
+            say((f"Suppress: # subtrie: ignore[{each.code}]", "dim"))

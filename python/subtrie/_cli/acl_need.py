@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -25,7 +24,7 @@ from ..acl._jetstream.streams import Stream
 from .format_option import FORMS, JSON, TEXT, formats
 from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, bad_file
-from .stream import console, printable
+from .stream import printable, say
 
 
 @click.command()
@@ -125,11 +124,10 @@ def _cells(found: Need) -> list[tuple[str, str, str]]:
 
 
 def _print(found: Need) -> None:
-    screen = console()
     rows = _cells(found)
     widths = [max(len(row[index]) for row in rows) for index in (0, 1)]
     for verb, entry, why in rows:
         line = f"{verb.ljust(widths[0])}  {printable(entry).ljust(widths[1])}  "
-        screen.print(Text.assemble(line, (why, "dim")))
+        say(line, (why, "dim"))
     for note in found.notes:
-        screen.print(Text(f"note: {printable(note)}", "dim"))
+        say((f"note: {printable(note)}", "dim"))

@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
 from .._core import engine
 from .._core.errors import SubtrieError
 from .._findings.finding import Finding
@@ -18,7 +16,7 @@ from ..acl._jetstream.streams import Stream, Streams
 from .format_option import TEXT
 from .output_formats import print_findings
 from .permission_files import BadFile, UserSelection, bad_file
-from .stream import console, printable
+from .stream import printable, say
 from .stream_sources import NOT_GIVEN, apart
 
 
@@ -119,19 +117,18 @@ def _object(found: Access, verb: str) -> dict[str, Any]:
 
 
 def _print(wanted: list[Stream], found: list[Access], verb: str, unseen: list[str]) -> None:
-    screen = console()
     for stream in wanted:
         rows = [each for each in found if each.stream is stream]
         if len(wanted) > 1:
-            screen.print(Text(printable(stream.label), "bold"))
+            say((printable(stream.label), "bold"))
         for each in rows:
             mark = ("✓ ", "green") if each.determined else ("? ", "yellow")
-            screen.print(Text.assemble(mark, printable(each.user)))
+            say(mark, printable(each.user))
             for way in each.ways:
                 what = f"{' '.join(way.subjects)}  by {', '.join(way.rules)}"
                 unsure = "" if way.determined else "? "
-                screen.print(Text(printable(f"    {unsure}{way.does}: {what}"), "dim"))
+                say((printable(f"    {unsure}{way.does}: {what}"), "dim"))
         if not rows:
-            screen.print(Text(f"no user may {verb} {printable(stream.label)}"))
+            say(f"no user may {verb} {printable(stream.label)}")
     for line in unseen:
-        screen.print(Text.assemble(("? ", "yellow"), printable(line)))
+        say(("? ", "yellow"), printable(line))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -17,7 +16,7 @@ from ..acl._jetstream.streams import Stream
 from .format_option import TEXT, by_format
 from .output_formats import print_findings
 from .permission_files import SOURCE, bad_file
-from .stream import console, printable
+from .stream import printable, say
 
 
 @click.command()
@@ -100,16 +99,15 @@ def _overlap(overlap: Overlap) -> dict[str, Any]:
 def _print(
     rows: list[Stream], common: list[Overlap], subject: str | None, unseen: tuple[str, ...]
 ) -> None:
-    screen = console()
     for stream in rows:
-        screen.print(Text(printable(f"{stream.kind} {stream.label}")))
+        say(printable(f"{stream.kind} {stream.label}"))
         for what, texts in _parts(stream):
             if texts:
-                screen.print(Text(printable(f"  {what}: {', '.join(texts)}"), "dim"))
+                say((printable(f"  {what}: {', '.join(texts)}"), "dim"))
     if not rows:
         told = "no stream" if subject is None else f"no stream captures {printable(subject)}"
-        screen.print(Text(told))
+        say(told)
     for each in common:
-        screen.print(Text(printable(each.sentence), "yellow"))
+        say((printable(each.sentence), "yellow"))
     for line in unseen:
-        screen.print(Text.assemble(("? ", "yellow"), printable(line)))
+        say(("? ", "yellow"), printable(line))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.text import Text
 
 from .._core.errors import SubtrieError
 from .._core.file_errors import MAX_MISTAKES
@@ -21,7 +20,7 @@ from .anonymous import with_reason
 from .format_option import TEXT, by_format
 from .output_formats import print_findings
 from .permission_files import FILE, SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
-from .stream import console, in_words_of_the_command, printable
+from .stream import in_words_of_the_command, printable, say, say_good
 
 
 class _Expectation(NamedTuple):
@@ -148,13 +147,12 @@ def _object(asked: _Expectation) -> dict[str, Any]:
 
 
 def _print(failed: list[_Expectation]) -> None:
-    screen = console()
     for each in failed:
         why = printable(each.decision.explanation)
         mark = ("✗ ", "red") if each.decision.determined else ("? ", "yellow")
-        screen.print(Text.assemble(mark, f"line {each.line}: {printable(each.text)}: {why}"))
+        say(mark, f"line {each.line}: {printable(each.text)}: {why}")
     if not failed:
-        screen.print("[green]✓[/] all decisions are as expected")
+        say_good("all decisions are as expected")
 
 
 def _named(expected: Path, words: list[str], selection: UserSelection) -> _Asked:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -23,7 +22,7 @@ from .format_option import TEXT, by_format
 from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, of_user
 from .proposal_formats import AS, print_as, print_usage
-from .stream import console
+from .stream import printable, say_good
 from .usage_traffic import Evidence, LogAudit, Missed, Wanted, added, namesakes, read_run, told
 
 _SHOWN_USERS = 5
@@ -185,7 +184,7 @@ def usage(
             period += "; messages are not counted by rule, as the audit had no --rules with it"
         print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
         if tried.where and not missed:
-            console().print(Text(f"✓ {tried.where}: the proposal refuses nothing", "green"))
+            say_good(f"{printable(tried.where)}: the proposal refuses nothing")
     else:
         objects = [each for answer in answers for each in _objects(answer)]
         objects += [{"kind": "would-refuse", **each._asdict()} for each in missed]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.text import Text
-
 from .._core.duration import readable_duration
 from .._findings.finding import Finding, counted
 from .._nats.jwt import utc_text
@@ -14,7 +12,7 @@ from ..acl import Permissions
 from .anonymous import anonymity
 from .format_option import JSON, TEXT
 from .output_formats import print_findings
-from .stream import console, print_json, printable
+from .stream import print_json, printable, say
 
 _HEADINGS = (
     "user", "account", "publish", "subscribe", "everything", "inbox", "responses", "types",
@@ -62,15 +60,14 @@ def show_users(
     ]
     texts = [list(cells) for cells in zip(*columns, strict=True)]
     widths = [max(map(len, column)) for column in columns]
-    screen = console()
     for number, cells in enumerate(texts):
         padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        screen.print(Text("  ".join(padded).rstrip(), "bold" if number == 0 else ""))
+        say(("  ".join(padded).rstrip(), "bold" if number == 0 else ""))
     for name, permissions in users.items():
         if (reason := anonymity(permissions)) is not None:
-            screen.print(Text(printable(f"{name}: {reason}")))
+            say(printable(f"{name}: {reason}"))
     if others := [each for name, rest in found.items() if name not in users for each in rest]:
-        screen.print(Text(f"findings about the broker itself: {counted(others)}"))
+        say(f"findings about the broker itself: {counted(others)}")
 
 
 def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from .._core import engine
 from .._core.errors import SubtrieError
@@ -22,7 +21,7 @@ from .anonymous import anonymity
 from .format_option import TEXT, by_format
 from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, UserSelection, bad_file, by_model, of_user
-from .stream import console, printable
+from .stream import printable, say
 
 #: The rule and the level of a row, by whether the user may.
 _KINDS = {True: ("may", "note"), None: ("not-determined", "error")}
@@ -179,19 +178,18 @@ def _sentence(row: dict[str, Any]) -> str:
 
 
 def _print(found: list[dict[str, Any]], question: str, verb: str) -> None:
-    screen = console()
     grouped = len({(row["file"], row["account"]) for row in found}) > 1
     group = None
     for row in found:
         if grouped and (row["file"], row["account"]) != group:
             group = (row["file"], row["account"])
             if row["account"]:
-                screen.print(Text(printable(f"{_asked(row)}"), "bold"))
+                say((printable(_asked(row)), "bold"))
         mark = ("✓ ", "green") if row["allowed"] else ("? ", "yellow")
         name = printable(row["user"] or row["file"])
         example = f"  example: {row['witness']}" if row["witness"] else ""
         rule = f"  {printable(row['rule'])}"
         way = printable(_way(row))
-        screen.print(Text.assemble(mark, name, rule, way, (printable(example), "dim")))
+        say(mark, name, rule, way, (printable(example), "dim"))
     if not found:
-        screen.print(Text(f"no user may {verb} {printable(question)}"))
+        say(f"no user may {verb} {printable(question)}")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from .stream import printable
+from .stream import printable, say
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from .._findings.finding import Finding
     from ..audit import Run
 
@@ -27,25 +25,32 @@ _MQTT = (
 )
 
 
-def print_findings(console: Console, result: Run, rows: int) -> None:
-    """Print the findings, worst first: how often, an example, from when to when, what helps."""
+def print_findings(result: Run, rows: int, width: int | None) -> None:
+    """Print the findings, worst first: how often, an example, from when to when, what helps.
+
+    Args:
+        result: The result.
+        rows: How many to print; 0 for all.
+        width: The width of the terminal; None for a file or a pipe.
+    """
     from ..report._findings import all_findings
 
     found = all_findings(result)
     if not found:
         return
-    console.print(f"\nFindings: {len(found)}", style="bold", markup=False)
+    say()
+    say((f"Findings: {len(found)}", "bold"))
     for each in found[:rows] if rows > 0 else found:
-        _print_finding(console, each)
+        _print_finding(each, width)
     if 0 < rows < len(found):
-        console.print(f"  … and {len(found) - rows} more (use --rows 0 or --report)", style="dim")
+        say((f"  … and {len(found) - rows} more (use --rows 0 or --report)", "dim"))
 
 
-def _print_finding(console: Console, finding: Finding) -> None:
+def _print_finding(finding: Finding, width: int | None) -> None:
     count = "" if finding.count is None else f"{finding.count:,}"
     head = f"  {finding.level:7} {count:>6} "
-    lines = _wrapped(printable(finding.message), console)
-    console.print(head + lines[0], style=_STYLES[finding.level], markup=False)
+    lines = _wrapped(printable(finding.message), width)
+    say((head + lines[0], _STYLES[finding.level]))
     more = lines[1:]
     if finding.witness and finding.witness not in finding.message:
         more.append(f"such as {printable(finding.witness)}")
@@ -54,16 +59,16 @@ def _print_finding(console: Console, finding: Finding) -> None:
     if finding.rate is not None and finding.rate.text:
         more.append(finding.rate.text)
     if finding.instead:
-        more += _wrapped(f"→ {printable(finding.instead)}", console)
+        more += _wrapped(f"→ {printable(finding.instead)}", width)
     for line in more:
-        console.print(" " * _INDENT + line, style="dim", markup=False, soft_wrap=True)
+        say((" " * _INDENT + line, "dim"))
 
 
-def _wrapped(text: str, console: Console) -> list[str]:
-    """Return the lines of a text for a terminal; one line for a file or a pipe."""
-    if not console.is_terminal:
+def _wrapped(text: str, width: int | None) -> list[str]:
+    """Return the lines of a text for a terminal of a width; one line for a file or a pipe."""
+    if width is None:
         return [text]
-    return textwrap.wrap(text, max(40, console.width - _INDENT), break_on_hyphens=False)
+    return textwrap.wrap(text, max(40, width - _INDENT), break_on_hyphens=False)
 
 
 def _period(first: str, last: str | None) -> str:

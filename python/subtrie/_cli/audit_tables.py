@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from .._findings.rate import Rate
 from .audit_counts import print_counts, print_findings
-from .stream import printable
+from .stream import printable, say
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -146,12 +147,12 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
     from ..audit import ANSWERS, TABLES, verdict
     from ..audit._results.shown_rows import told_elsewhere
 
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
+    console = Console() if sys.stdout.isatty() else None
     print(verdict(result))
     names: Sequence[str] = tuple(TABLES)
     if not result.summary["planes"] and result.count("flows"):
         print("no Microbus traffic: the tables of any NATS system follow (--long prints all)")
-        print_findings(console, result, rows)
+        print_findings(result, rows, None if console is None else console.width)
         if not long:
             names = [name for name in _WITHOUT_MICROBUS if result.count(name)]
     elif not result.summary["planes"] and not long:
@@ -174,7 +175,7 @@ def print_tables(result: Run, rows: int, *, long: bool, windowed: bool) -> None:
 
 
 def _print_table(
-    console: Console,
+    console: Console | None,
     title: str,
     columns: tuple[str, ...],
     total: int,
@@ -182,18 +183,18 @@ def _print_table(
     same: frozenset[str],
     options: str = "--rows 0, --json or --out",
 ) -> None:
-    """Print a table for a terminal, or plain; and the options that show all its rows.
+    """Print a table for a terminal, or plain without one; and the options that show all its rows.
 
     ``same`` are the columns that have one value in all rows, also in those that are not shown.
     """
     title, columns = _without_account(title, columns, shown, same)
-    if console.is_terminal:
-        _rich_table(console, title, columns, shown, same)
-    else:
+    if console is None:
         _plain_table(title, columns, shown)
+    else:
+        _rich_table(console, title, columns, shown, same)
     if total > len(shown):
-        more = f"… and {total - len(shown)} more (use {options})"
-        console.print(more if console.is_terminal else f"  {more}", style="dim")
+        indent = "  " if console is None else ""
+        say((f"{indent}… and {total - len(shown)} more (use {options})", "dim"))
 
 
 def _without_account(
@@ -269,7 +270,9 @@ def _rich_table(
     title = ", ".join([title, *constant])
     # Many columns stand close.
     blanks = 0 if len(columns) > _CLOSE else 1
-    table = Table(title=_escaped(title), title_justify="left", padding=(0, blanks))
+    # As ``Text``: rich takes no brackets, colons or numbers of it for styles or pictures.
+    heading = Text(title, "table.title")
+    table = Table(title=heading, title_justify="left", padding=(0, blanks))
     cells = [tuple(_cell(row[column]) for column in columns) for row in shown]
     # Beside its text, a column takes a line and its blanks.
     room = console.width - (1 + 2 * blanks) * len(columns) - 1
@@ -277,11 +280,11 @@ def _rich_table(
     for column, width in zip(columns, widths, strict=True):
         numbers = all(type(row[column]) is int for row in shown)
         justify: Literal["right", "left"] = "right" if numbers else "left"
-        heading = column if len(column) <= width else _SHORT.get(column, column)
-        table.add_column(cut(heading, width), justify=justify, no_wrap=True)
+        name = column if len(column) <= width else _SHORT.get(column, column)
+        table.add_column(cut(name, width), justify=justify, no_wrap=True)
     for line in cells:
         fitted = zip(columns, line, widths, strict=True)
-        table.add_row(*(_escaped(_fitted(name, text, width)) for name, text, width in fitted))
+        table.add_row(*(Text(_fitted(name, text, width)) for name, text, width in fitted))
     console.print()
     console.print(table)
 
@@ -356,13 +359,6 @@ def broken(subject: str, width: int) -> str:
         else:
             lines[-1] += token
     return "\n".join(filter(None, lines))
-
-
-def _escaped(text: str) -> str:
-    """Escape the markup of rich."""
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _plain_table(title: str, columns: tuple[str, ...], shown: list[dict[str, Any]]) -> None:

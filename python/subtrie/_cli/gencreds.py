@@ -34,7 +34,7 @@ from .gencreds_answers import (
 )
 from .output_formats import print_findings
 from .permission_files import bad_file
-from .stream import console, printable
+from .stream import printable
 
 #: Units that Go does not have, in seconds.
 _LONG_DURATION = re.compile(r"([0-9]{1,9})([dw])")
@@ -304,7 +304,7 @@ def _answer(
     elif form == "markdown":
         print(as_markdown(needs, source), end="")
     else:
-        as_text(needs, console(), written)
+        as_text(needs, written)
     if too_large and form != "conf":
         for each in too_large:
             try:

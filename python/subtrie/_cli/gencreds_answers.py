@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
 from .._core.printable import code
 from .._findings.finding import Finding, Place
 from ..acl import Diff, Permissions
 from ..gencreds import Plan, Service
 from .acl_changes import Change, changes_markdown, new_access
 from .nsc import nsc_command, nsc_entry
-from .stream import printable
+from .stream import printable, say
 
 _LISTS = (("publish", "publish_allow"), ("subscribe", "subscribe_allow"))
 
@@ -57,40 +54,39 @@ def _at(place: Place) -> str:
     return f"{place.file}:{place.line}"
 
 
-def as_text(needs: list[Need], screen: Console, written: bool) -> None:
+def as_text(needs: list[Need], written: bool) -> None:
     """Print the rules and changes of each service."""
     for number, need in enumerate(needs):
         if number:
-            screen.print()
+            say()
         entries = need.entries()
-        line = Text.assemble((need.host, "bold"), f"  {len(entries)} rules, JWT {need.planned}")
-        screen.print(line)
+        say((need.host, "bold"), f"  {len(entries)} rules, JWT {need.planned}")
         wide = max(len(entry) for _, entry, _ in entries)
         for verb, entry, place in entries:
             shown = f"  {verb:<9}  {printable(entry):<{wide}}  "
-            screen.print(Text.assemble(shown, (printable(place), "dim")))
+            say(shown, (printable(place), "dim"))
         for note in need.service.notes:
             message = f"  note: {note.file}:{note.line}: {note.message}"
-            screen.print(Text(printable(message), "yellow"))
+            say((printable(message), "yellow"))
         for each in need.service.dynamic:
             message = f"  unresolved: {each.file}:{each.line}: {each.message}"
-            screen.print(Text(printable(message), "red"))
-        _difference(need, screen)
+            say((printable(message), "red"))
+        _difference(need)
         if written:
-            screen.print(Text.assemble("  wrote ", (printable(str(need.file)), "green")))
+            say("  wrote ", (printable(str(need.file)), "green"))
 
 
-def _difference(need: Need, screen: Console) -> None:
+def _difference(need: Need) -> None:
     changes, file = need.changes, printable(str(need.file))
     if changes is None:
-        screen.print(Text(f"  {file} does not exist yet", "dim"))
+        say((f"  {file} does not exist yet", "dim"))
     elif not changes:
-        screen.print(Text(f"  no difference to {file}", "dim"))
+        say((f"  no difference to {file}", "dim"))
     else:
-        screen.print(Text(f"  difference to {file}:", "dim"))
+        say((f"  difference to {file}:", "dim"))
         for sign, colour, grants in (("+", "red", changes.added), ("-", "green", changes.removed)):
             for grant in grants:
-                screen.print(Text.assemble("  ", (sign, colour), f" {printable(str(grant))}"))
+                say("  ", (sign, colour), f" {printable(str(grant))}")
 
 
 def as_json(needs: list[Need], plane: str, written: bool) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
-
 from .._findings.finding import Finding
 from .._findings.junit import Passed, junit
 from .._findings.markdown import code_table, markdown, summary
@@ -14,7 +12,7 @@ from .._findings.sarif import sarif
 from .._findings.text import text_line
 from ..acl import LINT_RULES
 from .format_option import JSON, JUNIT, MARKDOWN, SARIF
-from .stream import console, print_json, say_lines
+from .stream import print_json, say, say_good, say_lines
 
 #: What each rule finds, for SARIF.
 RULES = {
@@ -81,7 +79,7 @@ def print_findings(
         print(markdown(findings) if table is None else code_table(*table), end="")
     else:
         print_lines(findings)
-        console().print(Text(summary(findings)) if findings else "[green]✓[/] no findings")
+        say(summary(findings)) if findings else say_good("no findings")
 
 
 def print_lines(findings: Iterable[Finding]) -> None:

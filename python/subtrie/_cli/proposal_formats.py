@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from .._findings.finding import Finding, counted
 from ..acl import Permissions
 from ..acl._narrowing import Narrowing
 from ..gencreds import plan
 from .nsc import edit_user
 from .output_formats import print_lines
-from .stream import console, print_json, printable, say_lines
+from .stream import print_json, printable, say, say_good, say_lines
 
 CONFIG, NSC, CREDS = AS = ("config", "nsc", "creds")
 
@@ -28,8 +26,7 @@ def print_usage(
         rows: the findings.
         proposals: the users and their proposals.
     """
-    screen = console()
-    screen.print(Text(f"traffic: {period}", "dim"))
+    say((f"traffic: {period}", "dim"))
     shown = [each for each in rows if each.rule != "narrower"]  # the proposal shows it
     print_lines(shown)
     lines: list[list[str | tuple[str, str]]] = []
@@ -41,7 +38,7 @@ def print_usage(
             lines += [[(f"{sign} {verb} {printable(entry)}", colour)] for verb, entry in entries]
     if lines:
         say_lines(lines)
-    screen.print(Text(counted(shown)) if shown else "[green]✓[/] every rule was used")
+    say(counted(shown)) if shown else say_good("every rule was used")
 
 
 def print_as(

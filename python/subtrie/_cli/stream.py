@@ -10,13 +10,13 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core.errors import SubtrieError, shown
 from .._core.printable import printable as printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
+#: A line: its parts, each a text or a text with its style (``red``, ``bold red``, ``dim`` …).
+Line = Sequence[str | tuple[str, str]]
 
 # The longest line read from standard input, in bytes: far above the limit of any subject.
 MAX_LINE = 65_536
@@ -47,24 +47,13 @@ def inputs(arguments: tuple[str, ...]) -> Iterator[str]:
             complete = line.endswith(b"\n")
 
 
-def console() -> Console:
-    """Return a console with colours in a terminal, and plain, unwrapped text in a pipe.
-
-    Single lines are printed with ``say`` instead: importing rich takes longer than they do.
-    """
-    from rich.console import Console
-
-    # A subject such as a:b:c is not a picture.
-    return Console(highlight=False, soft_wrap=True, emoji=False)
-
-
 @contextlib.contextmanager
 def reader_may_leave() -> Iterator[None]:
     """Print for a reader that may close the pipe: the exit code stays that of the answer."""
     try:
         yield
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # with which rich ends a program whose pipe is closed
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
 
 
@@ -78,13 +67,14 @@ _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36
 
 
 def say(*parts: str | tuple[str, str]) -> None:
-    """Print one line; styled parts (``red``, ``dim`` …) are coloured if stdout is a terminal."""
+    """Print one line; styled parts are coloured if standard output is a terminal."""
     say_lines([parts])
 
 
-def say_lines(lines: Iterable[Sequence[str | tuple[str, str]]]) -> None:
-    """Print lines of parts, as ``say`` prints one; all at once, which is faster."""
-    styled = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+def say_lines(lines: Iterable[Line]) -> None:
+    """Print lines, as ``say`` prints one; all at once, which is faster."""
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    styled = sys.stdout.isatty() and not plain
     line = "\n".join(
         "".join(
             part if isinstance(part, str) else _styled(*part) if styled else part[0]
@@ -101,7 +91,13 @@ def say_lines(lines: Iterable[Sequence[str | tuple[str, str]]]) -> None:
 
 
 def _styled(text: str, style: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style else text
+    numbers = ";".join(str(_STYLES[each]) for each in style.split())
+    return f"\x1b[{numbers}m{text}\x1b[0m" if numbers and text else text
+
+
+def say_good(text: str) -> None:
+    """Print the line of an answer in which nothing was found."""
+    say(("✓", "green"), f" {text}")
 
 
 #: Words of Python in messages, and what to write on the command line instead.

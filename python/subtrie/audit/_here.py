@@ -302,10 +302,7 @@ class Place(NamedTuple):
 
 
 class SpillFile:
-    """Bytes in a temporary file, which ends with this process, however it ends.
-
-    Several threads may write and read at the same time.
-    """
+    """Bytes in a temporary file of this process; several threads may write and read at a time."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
