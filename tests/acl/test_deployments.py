@@ -169,6 +169,9 @@ def test_what_a_store_holds_and_the_broker_ignores(tmp_path):
     shop = Deployment.load(folder)
     assert shop.ignored == ["WEB: no export allows the service import stock.> of SHOP"]
     assert _answers(shop)[2] == ()
+    done = CliRunner().invoke(app, ["acl", "flows", str(folder)])
+    line = f"{folder}: warning ignored: {shop.ignored[0]}\n"
+    assert (done.exit_code, done.output.count(line)) == (1, 1), done.output
     (tmp_path / "empty").mkdir()
     with pytest.raises(PermissionsError) as caught:
         Deployment.load(tmp_path / "empty")

@@ -274,3 +274,31 @@ def test_an_import_that_a_broker_may_deliver_was_of_no_use(tmp_path):
     said = run("acl", "flows", path, status=2)
     assert "received by: not known\n  not determined: WEB/page" in said
     assert "unused-import" not in said
+    for words in (["--to", "WEB"], ["--from", "SHOP"], ["--user", "page"], ["--user", "till"]):
+        assert "not determined: WEB/page" in run("acl", "flows", path, *words, status=2)
+    path.write_text(path.read_text().replace("sales.eu.card", "sales.*"))
+    run("acl", "flows", path, "--user", "page", status=0)
+
+
+def test_flows_with_a_stream_of_users_that_are_not_known_had_exit_code_0(tmp_path):
+    """As of a question about the same stream, it is 2."""
+    shop = "SHOP { jetstream: enabled, users: [ { user: u, password: x } ] }"
+    path = written(tmp_path, f"accounts {{ {shop} }}\n")
+    config = {"name": "S", "subjects": ["s.a\u202e.>"]}
+    row = {"name": "SHOP", "id": "SHOP", "stream_detail": [{"name": "S", "config": config}]}
+    streams = written(
+        tmp_path, json.dumps({"server_id": "N", "account_details": [row]}), "jsz.json"
+    )
+    questions = [[], ["--to", "SHOP"], ["--from", "SHOP"], ["--user", "u"]]
+    for words in questions:
+        run("acl", "flows", path, streams, *words, status=0)
+    path.write_text(f"accounts {{ {shop} }}\nauthorization {{ {CALLOUT} }}\n")
+    for words in questions:
+        said = run("acl", "flows", path, streams, *words, status=2)
+        assert "  not determined: SHOP/other users\n" in said
+        assert run("acl", "flows", path, streams, *words, "--json", status=2)
+    # The names of a configuration and of a stream may have control characters.
+    odd = shop.replace("user: u", 'user: "u\u202e"')
+    path.write_text(f"accounts {{ {odd} }}\n")
+    lines = run("acl", "flows", path, streams, status=0).splitlines()
+    assert lines[:2] == ["stream SHOP:S  s.a\\u202e.>", "  written by: SHOP/u\\u202e"]

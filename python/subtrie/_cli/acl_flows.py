@@ -110,12 +110,11 @@ def flows(
             form, "subtrie acl flows", rows,
             objects=objects, table=(headings, table), passed=passed,
         )  # fmt: skip
-    if narrowed:
-        unsure = any([each.undetermined for each in crossing] + [e.undetermined for e in stored])
-        raise SystemExit(2 if unsure else 0 if crossing or stored else 1)
-    unseen = any(each.rule == "not-seen" for each in rows)
-    if unseen or any(each.undetermined for each in crossing):
+    unsure = any(each.undetermined for each in (*crossing, *stored))
+    if unsure or any(each.rule == "not-seen" for each in rows):
         raise SystemExit(2)
+    if narrowed:
+        raise SystemExit(0 if crossing or stored else 1)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
 
