@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from answered_files import FILES
 from click.testing import CliRunner
+from test_cli_verbs import leaves
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "acl"))
 
@@ -23,7 +24,7 @@ from sarif_schema import checked
 
 import subtrie._cli.app as app_module
 from subtrie import __version__
-from subtrie._cli.app import app
+from subtrie._cli.app import SUBCOMMANDS, app
 from subtrie._cli.output_formats import RULES
 
 PATH = Path(__file__).with_name("answers.txt")
@@ -88,6 +89,11 @@ def folder(tmp_path_factory):
 def test_a_command_prints_what_is_recorded(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert answer(command) == recorded()[command]
+
+
+def test_the_help_of_each_verb_is_recorded():
+    pages = {each.removesuffix("--help").strip() for each in recorded() if each.endswith("--help")}
+    assert pages == {"", *SUBCOMMANDS, *(" ".join(path) for path, _ in leaves())}
 
 
 def test_without_its_styles_a_text_on_a_terminal_is_that_of_a_pipe():

@@ -114,7 +114,7 @@ def _asked(
     asked, mistakes = [], []
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            words = shlex.split(line, comments=False)
+            words = shlex.split(line)
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == "of":
