@@ -302,3 +302,31 @@ def test_flows_with_a_stream_of_users_that_are_not_known_had_exit_code_0(tmp_pat
     path.write_text(f"accounts {{ {odd} }}\n")
     lines = run("acl", "flows", path, streams, status=0).splitlines()
     assert lines[:2] == ["stream SHOP:S  s.a\\u202e.>", "  written by: SHOP/u\\u202e"]
+
+
+STREAM = {"name": "S", "config": {"name": "S", "subjects": ["s"]}, "consumer_detail": []}
+PAGE_OF_STREAMS = {"account_details": [{"name": "A", "stream_detail": [STREAM]}]}
+
+
+def test_a_stream_whose_users_are_not_known_had_no_user(tmp_path):
+    page = written(tmp_path, json.dumps({"server_id": "N", **PAGE_OF_STREAMS}), "jsz.json")
+    callout = f"authorization {{ auth_callout {{ issuer: {KEY}, account: B, auth_users: [ b ] }} }}"
+    nothing = 'permissions: { publish: { deny: ">" }, subscribe: { deny: ">" } }'
+    users = f"A {{ users: [ {{ user: a, password: x, {nothing} }} ] }}"
+    for more, said in ((callout, "not known"), ("", "no user")):
+        bob = "B { users: [ { user: b, password: x } ] }"
+        path = written(tmp_path, f"accounts {{ {users}, {bob} }}\n{more}\n")
+        text = run("acl", "flows", path, page)
+        assert f"written by: {said}\n  read by: {said}\n" in text
+        assert f"| `{said}` | `{said}` |" in run("acl", "flows", path, page, "--format", "markdown")
+
+
+@pytest.mark.parametrize("words", [["who", "S"], ["streams"]])
+def test_markdown_had_nothing_to_report_of_what_is_not_seen(words, tmp_path):
+    path = written(tmp_path, f"accounts {{ {APP} }}\n")
+    page = written(tmp_path, json.dumps({
+        "server_id": "N", "streams": 2, **PAGE_OF_STREAMS}), "jsz.json")  # fmt: skip
+    more = [path, page, "--verb", "read"] if words[0] == "who" else [page]
+    text = run("acl", *words, *more, "--format", "markdown", status=2)
+    assert "| `not seen` |  | `" in text
+    assert "1 of 2 streams are not in the page" in text

@@ -232,3 +232,31 @@ FILES |= {
     "moved.conf": FLOWS.replace('to: "from.>"', 'to: "then.>"').replace('{ stream: "never" }', ""),
     "odd.conf": ONE.replace("user: one", 'user: "o\x1bn"').replace('"b"', '"b", "\u202ec"'),
 }  # fmt: skip
+
+#: Users that are decided elsewhere, a service of the broker, clients with certificates.
+FILES |= {
+    "called.conf": FLOWS + CALLOUT.replace("bob", "b"),
+    "ends.conf": """accounts {
+  A { jetstream: enabled, users: [ { user: a, password: $P, permissions: { publish: "a.>" } } ]
+      exports: [ { service: "$JS.API.STREAM.NAMES" } ] }
+  B { users: [ { user: b, password: $P } ]
+      imports: [ { service: { account: A, subject: "$JS.API.STREAM.NAMES" }, to: "names" } ] }
+}
+leafnodes { port: 7422, authorization { users: [ { user: l, password: $P, account: B } ] } }
+no_auth_user: a
+jetstream {}
+tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
+""",
+    "part.conf": STREAMS.replace("  B { users: [ { user: b, password: $P } ] }\n", ""),
+    "part.json": {**JSZ, "streams": 7, "meta_cluster": {"cluster_size": 3}},
+    "none.json": {"server_id": "N", "account_details": []},
+    "many.json": {
+        "server_id": "N",
+        "account_details": [
+            {
+                "name": "A",
+                "stream_detail": [_stream(f"S{number}", [f"s{number}.*"]) for number in range(11)],
+            }
+        ],
+    },
+}

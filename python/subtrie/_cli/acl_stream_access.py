@@ -54,11 +54,12 @@ def who_stream(
         rows = [Finding.at(file, *_kind(each), _sentence(each, verb)) for each in found]
         rows += [Finding.at(file, "not-seen", "error", each) for each in unseen]
         objects = [*(_object(each, verb) for each in found), *({"not_seen": e} for e in unseen)]
-        table = (
+        table = [
             (each.stream.label, each.user, way.does, " ".join(way.subjects), " ".join(way.rules))
             for each in found
             for way in each.ways
-        )
+        ]
+        table += [("not seen", "", each, "", "") for each in unseen]
         headings = ("stream", "user", "way", "subjects", "rules")
         print_findings(form, "subtrie acl who", rows, objects=objects, table=(headings, table))
     if unseen or not all(each.determined for each in found):

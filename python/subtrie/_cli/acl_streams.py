@@ -59,6 +59,7 @@ def streams(
         objects += [{"not_seen": each} for each in known.unseen]
         table = [(each.label, each.kind, *(", ".join(part) for _, part in _parts(each)))
                  for each in rows]  # fmt: skip
+        table += [("not seen", "", each, "", "", "") for each in known.unseen]
         headings = ("stream", "kind", "captures", "copies", "publishes again", "consumers")
         print_findings(form, "subtrie acl streams", notes, objects=objects, table=(headings, table))
     if known.unseen:

@@ -12,6 +12,8 @@ from ..acl._jetstream.access import READ, WRITE, access, origin
 from ..acl._jetstream.streams import Stream, Streams
 from .stream_sources import NOT_GIVEN
 
+_ENDS = (WRITE, READ)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stored:
@@ -23,6 +25,7 @@ class Stored:
         readers: the users that may read it.
         origins: the streams that it copies.
         undetermined: the users about whom it is not known.
+        unsure: the questions, to write and to read, that are not known of some user.
     """
 
     stream: Stream
@@ -30,6 +33,7 @@ class Stored:
     readers: tuple[str, ...]
     origins: tuple[str, ...]
     undetermined: tuple[str, ...]
+    unsure: frozenset[str]
 
     @property
     def title(self) -> str:
@@ -42,8 +46,8 @@ class Stored:
         """The ends, as headings and names."""
         rows = {
             "copies": self.origins,
-            "written by": self.writers or ("no user",),
-            "read by": self.readers or ("no user",),
+            "written by": (self._names(WRITE, self.writers),),
+            "read by": (self._names(READ, self.readers),),
             "not determined": self.undetermined,
         }
         return [(what, ", ".join(names)) for what, names in rows.items() if names]
@@ -52,8 +56,12 @@ class Stored:
     def cells(self) -> tuple[str, str, str, str, str, str, str]:
         """A row of the table of flows."""
         captured = ", ".join(self.stream.subjects)
-        ends = ", ".join(self.writers), ", ".join(self.readers)
+        ends = self._names(WRITE, self.writers), self._names(READ, self.readers)
         return ("stored", self.stream.account, self.stream.label, captured, captured, *ends)
+
+    def _names(self, verb: str, users: tuple[str, ...]) -> str:
+        """The users at an end; without one, whether there may be one about whom it is not known."""
+        return ", ".join(users) or ("not known" if verb in self.unsure else "no user")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the object of JSON."""
@@ -70,15 +78,25 @@ def stored_messages(deployment: Deployment, streams: Streams, stream: Stream) ->
         streams: all streams.
         stream: the stream.
     """
-    found = {verb: access(deployment, streams, stream, verb) for verb in (WRITE, READ)}
+    found = {verb: access(deployment, streams, stream, verb) for verb in _ENDS}
     certain = {
         verb: tuple(each.user for each in rows if each.determined) for verb, rows in found.items()
     }
-    unsure = {each.user: None for rows in found.values() for each in rows if not each.determined}
+    unsure = {
+        verb: {each.user: None for each in rows if not each.determined}
+        for verb, rows in found.items()
+    }
     copied = {
         each.label: None for o in stream.origins for each in origin(deployment, streams, stream, o)
     }
-    return Stored(stream, certain[WRITE], certain[READ], tuple(copied), tuple(unsure))
+    return Stored(
+        stream,
+        certain[WRITE],
+        certain[READ],
+        tuple(copied),
+        tuple(unsure[WRITE] | unsure[READ]),
+        frozenset(verb for verb, users in unsure.items() if users),
+    )
 
 
 def streams_not_seen(deployment: Deployment, streams: Streams, file: str) -> list[Finding]:
