@@ -259,4 +259,20 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
             }
         ],
     },
+    "noted.conf": """accounts {
+  A { users: [
+    # subtrie: ignore[unbounded-depth, wrong]
+    { user: a, password: $P, permissions: { publish: "a.>", subscribe: ">" } }
+    { user: b, password: $P, permissions: { publish: "b.>" // subtrie: ignore[unbounded-depth]
+        subscribe: ">" } } # subtrie: ignore[inbox]
+    { user: c, password: $P, permissions: { publish: "c.>", subscribe: ">" } }
+  ] }
+}
+""",
+    "two.txt": "strict yes publish b.c\nbroker yes publish b.c\nstrict no publish b.c\n"
+    "yes receive in.z in.* workers\nno receive in.z in.*\nno subscribe c pool\n",
+    "only.txt": "no publish\nno receive a b c d\nno subscribe a b c\nno tell a\nstrict\n"
+    "broker strict no publish a\nyes receive a\nof a.conf none more\nof services\n",
+    "renamed.conf": FLOWS.replace("user: mute", "user: quiet").replace('"c"', '"c.x"'),
+    "nologin.conf": ONE + "no_auth_user: one\n",
 }

@@ -40,7 +40,6 @@ def new_access(changes: Iterable[Change], file: Path) -> Iterator[Finding]:
                 "error" if each.danger else "warning",
                 f"New access{whose}: {each}",
                 witness=each.witness,
-                user=user,
                 key=(user, each.verb, entry),
             )
 

@@ -195,8 +195,7 @@ def _gain(each: Consequence, file: Path) -> Finding:
     inside = each.place is not None and _is_below(each.place.file, Path(file).parent)
     where = each.place if inside and each.place is not None else str(file)
     message = f"New access: {each.message}"
-    user = each.user or ""
-    return Finding.at(where, "new-access", "error", message, witness=each.witness, user=user)
+    return Finding.at(where, "new-access", "error", message, witness=each.witness)
 
 
 def _is_below(file: str, folder: Path) -> bool:

@@ -110,8 +110,8 @@ def flows(
             form, "subtrie acl flows", rows,
             objects=objects, table=(headings, table), passed=passed,
         )  # fmt: skip
-    unsure = any(each.undetermined for each in (*crossing, *stored))
-    if unsure or any(each.rule == "not-seen" for each in rows):
+    unsure = [each.undetermined for each in crossing] + [each.undetermined for each in stored]
+    if any(unsure) or any(each.rule == "not-seen" for each in rows):
         raise SystemExit(2)
     if narrowed:
         raise SystemExit(0 if crossing or stored else 1)

@@ -111,7 +111,8 @@ def _stream(
         known = ", ".join(labels[:_SHOWN]) or "no stream"
         if len(labels) > _SHOWN:
             known += f" and {len(labels) - _SHOWN} more"
-        raise NotEnough(f"{sources[0]}: there is no stream {name}; it holds {known}")
+        wanted = name if account is None else f"{account}:{name}"
+        raise NotEnough(f"{sources[0]}: there is no stream {wanted}; it holds {known}")
     return found[0] if found else None
 
 

@@ -79,7 +79,7 @@ def _note(permissions: Permissions, cells: list[str], file: str) -> Finding:
     ]
     label = name if account == "-" else f"{account}/{name}"
     message = f"{label}: {'; '.join(parts)}"
-    return Finding.at(permissions.place or file, "user", "note", message, user=label)
+    return Finding.at(permissions.place or file, "user", "note", message)
 
 
 def _row(label: str, permissions: Permissions, found: list[Finding]) -> dict[str, Any]:
