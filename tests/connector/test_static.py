@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     files = {
         "index.html": "<h1>home</h1>", "app.js": "1", "docs/index.html": "<h1>docs</h1>",
         "a b.css": "c", ".env": "secret", ".git/config": "secret", ".well-known/x.txt": "known",
-        "data.tar.gz": "z", "plain": "p", "ü.txt": "u",
+        "data.tar.gz": "z", "plain": "p", "ü.txt": "u", "C:secret.txt": "s", "..\\secret.txt": "s",
     }  # fmt: skip
     for name, text in files.items():
         (folder / name).write_text(text)
