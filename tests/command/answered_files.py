@@ -275,4 +275,18 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     "broker strict no publish a\nyes receive a\nof a.conf none more\nof services\n",
     "renamed.conf": FLOWS.replace("user: mute", "user: quiet").replace('"c"', '"c.x"'),
     "nologin.conf": ONE + "no_auth_user: one\n",
-}
+    "secret.bin": 'CONNECT {"jwt":"ey.secret-jwt","nkey":"SUSECRET","sig":"secret-sig",'
+    '"auth_token":"secret-token","user":"u","pass":"secret-word","lang":"go"}\r\n'
+    'PUB login 29\r\n{"password":"secret-payload"}\r\n'
+    "HPUB a r 30 32\r\nNATS/1.0\r\nAuthorization: x\r\n\r\nhi\r\nPING\r\nPONG\r\nUNSUB 1 2\r\n",
+    "cut.bin": "PING\r\nPUB a.b 5\r\nhel",
+    "literal.txt": "a*b.c\na.*\n",
+    "connz.json": {"server_id": "N", "now": "2026-11-20T08:00:00Z", "num_connections": 1,
+        "connections": [{
+            "cid": 5, "kind": "Client", "ip": "127.0.0.1", "name": "web", "account": "A",
+            "authorized_user": "web", "subscriptions_list_detail": [
+                {"account": "A", "subject": "a.*", "sid": "1", "msgs": 3, "cid": 5},
+                {"account": "A", "subject": "orders.>", "qgroup": "q", "sid": "2", "msgs": 0,
+                 "cid": 5},
+            ]}]},
+}  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from test_cli import rows, run
 
 import subtrie._cli.app as app_module
@@ -87,6 +88,45 @@ def test_a_file_that_does_not_exist_is_bad_input(path, tmp_path, capsys):
             words += [missing] if isinstance(each, click.Argument) else [each.opts[0], missing]
     if reads:
         assert called(*words) == 2
+
+
+#: A name that would colour a terminal, and turn the rest of the line.
+ODD = "o\x1b[31md\u202e"
+#: Commands that are told this name.
+TOLD = [
+    ["acl", "show", ODD], ["acl", "lint", ODD], ["acl", "minimise", ODD], ["acl", "diff", ODD, ODD],
+    ["acl", "flows", ODD], ["acl", "streams", ODD], ["acl", "test", ODD], ["acl", "test", ODD, ODD],
+    ["acl", "who", "a", ODD], ["acl", "who", "S", ODD, "--verb", "read"], ["acl", "rule", ODD],
+    ["acl", "lint", "a.conf", "--baseline", ODD], ["acl", "need", "pull", "S", ODD],
+    ["acl", "lint", "a.conf", "--select", ODD], ["acl", "usage", ODD, "--log", ODD],
+    ["acl", "usage", "u=a.conf", "--log", ODD], ["acl", "usage", "u=a.conf", "--traffic", ODD],
+    ["acl", "who", ODD, "a.conf"], ["acl", "show", "a.conf", "--user", ODD],
+    ["acl", "flows", "a.conf", "--from", ODD], ["acl", "flows", "a.conf", "--to", ODD],
+    ["acl", "diff", "a.conf", "--git", ODD], ["why", "a", ODD], ["why", ODD, "a.conf"],
+    ["who", "-s", ODD, "a"], ["who", "-s", "patterns.txt", ODD], ["wire", ODD],
+    ["wire", ODD, "--conn", "client"], ["wire", ODD, "--check"], ["conformance", ODD],
+    *(["report", each, ODD] for each in ("html", "markdown", "json", "findings")),
+    ["report", "diff", ODD, ODD], ["report", "diff", ODD, ODD, "--table", ODD],
+    ["report", "lines", "--log", ODD, ODD, ODD, ODD], ["tap", "--to", ODD, "--out", "x"],
+    ["tap", "--to", "h:1", "--listen", "h:x", "--out", ODD], ["check", ODD], ["decode", ODD],
+    ["encode", "--source", "a", ODD], ["encode", "--host", "a", ODD], ["run", ODD], [ODD],
+    ["acl", ODD], ["report", ODD], ["check", "--kind", ODD, "a"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [None, ODD, "{" + ODD, f'{{"server_id": "{ODD}"}}'])
+def test_a_name_that_would_colour_a_terminal_is_escaped_in_each_error(
+    content, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.conf").write_text("authorization { users: [ { user: u, password: $P } ] }\n")
+    (tmp_path / "patterns.txt").write_text("a.*\n")
+    if content is not None:
+        (tmp_path / ODD).write_text(content)
+    for words in TOLD:
+        done = CliRunner().invoke(app, words, input="")
+        assert done.exception is None or isinstance(done.exception, SystemExit), words
+        assert not {"\x1b", "\u202e"} & set(done.output), (words, done.output)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from .stream import printable
+
 
 @click.command()
 @click.argument(
@@ -41,7 +43,10 @@ def conformance(
     try:
         report = run(paths, engine=engine)
     except (OSError, ImportError) as error:
-        click.echo(f"subtrie: {error}", err=True)
+        click.echo(f"subtrie: {printable(str(error))}", err=True)
         context.exit(2)
-    click.echo(json.dumps(report.as_dict(), indent=2) if as_json else str(report))
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        click.echo("\n".join(map(printable, str(report).split("\n"))))
     context.exit(0 if report else 1)

@@ -56,7 +56,8 @@ def read_baseline(path: Path) -> set[str]:
         document: Any = json.loads(path.read_text())
         return set(document["findings"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise click.UsageError(f"{path}: not a baseline that --write-baseline wrote") from None
+        name = printable(str(path))
+        raise click.UsageError(f"{name}: not a baseline that --write-baseline wrote") from None
 
 
 def write_baseline(path: Path, findings: list[Finding]) -> None:

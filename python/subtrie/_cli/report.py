@@ -13,6 +13,7 @@ import click
 
 from .._core.extras import install_command
 from .command_group import CommandGroup
+from .stream import printable
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -157,5 +158,5 @@ def write_page(path: str, text: str) -> None:
 
 
 def _bad(message: str) -> None:
-    print(f"subtrie report: {message}", file=sys.stderr)
+    print(f"subtrie report: {printable(message)}", file=sys.stderr)
     raise SystemExit(2)

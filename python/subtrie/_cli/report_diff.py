@@ -49,7 +49,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
         _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
     for table in tables:
         if table not in TABLES:
-            _bad(f"there is no table {printable(table)}")
+            _bad(f"there is no table {table}")
     found = 0
     try:
         earlier, later = (_opened(each) for each in (old, new))
@@ -76,7 +76,7 @@ def _opened(run: str) -> Run:
     try:
         return open_run(run)
     except FileNotFoundError:
-        _bad(f"{printable(run)} has no result of subtrie audit --out")
+        _bad(f"{run} has no result of subtrie audit --out")
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -99,5 +99,5 @@ def _time(value: Any) -> str:
 
 
 def _bad(message: str) -> NoReturn:
-    print(f"subtrie report: {message}", file=sys.stderr)
+    print(f"subtrie report: {printable(message)}", file=sys.stderr)
     raise SystemExit(2)

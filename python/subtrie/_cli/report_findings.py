@@ -11,6 +11,7 @@ from .._core.extras import install_command
 from .._findings.junit import Passed
 from .format_option import by_format
 from .output_formats import print_findings
+from .stream import printable
 
 
 @click.command()
@@ -49,5 +50,5 @@ def findings(run: str, logs: tuple[str, ...], form: str) -> None:
 
 
 def _bad(message: str) -> None:
-    print(f"subtrie report findings: {message}", file=sys.stderr)
+    print(f"subtrie report findings: {printable(message)}", file=sys.stderr)
     raise SystemExit(2)

@@ -55,5 +55,5 @@ def lines(
 
 
 def _bad(message: str) -> None:
-    print(f"subtrie report lines: {message}", file=sys.stderr)
+    print(f"subtrie report lines: {printable(message)}", file=sys.stderr)
     raise SystemExit(2)

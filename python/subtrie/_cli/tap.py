@@ -11,7 +11,7 @@ import click
 
 from ..wire import Tap
 from ..wire.capture import CONNECTION_KINDS
-from .stream import print_json
+from .stream import print_json, printable
 
 if TYPE_CHECKING:
     _Type = click.ParamType[tuple[str, int]]
@@ -92,7 +92,7 @@ def tap(
     except OSError as caught:
         error = caught
     if error is not None:
-        click.echo(f"subtrie: {error}", err=True)
+        click.echo(f"subtrie: {printable(str(error))}", err=True)
         context.exit(2)
 
 

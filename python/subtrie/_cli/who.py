@@ -16,7 +16,15 @@ from .format_option import by_format
 from .listed_subscriptions import Listed, subscriptions_of
 from .pattern_relation import relation
 from .reported_answers import reported
-from .stream import error_fields, inputs, print_json, printable, say, say_rejected
+from .stream import (
+    error_fields,
+    in_words_of_the_command,
+    inputs,
+    print_json,
+    printable,
+    say,
+    say_rejected,
+)
 
 
 @click.command()
@@ -59,12 +67,13 @@ def _who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: boo
             except SubtrieError as error:
                 if each.accepted:
                     continue  # the broker accepted it; it matches no subject of this dialect
-                raise click.UsageError(f"{source}, {each.place}: {error}") from None
+                place = printable(f"{source}, {each.place}")
+                raise click.UsageError(f"{place}: {in_words_of_the_command(str(error))}") from None
             rows.append(each)
     except WireError as error:
-        raise click.UsageError(f"{source}: {error}") from None
+        raise click.UsageError(printable(f"{source}: {error}")) from None
     except OSError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(printable(str(error))) from None
     all_matched = all_valid = True
     for text in inputs(subjects):
         try:

@@ -75,7 +75,7 @@ def wire(
     except BrokenPipeError:
         raise  # the reader of a pipe has enough
     except (WireError, OSError, ImportError) as error:
-        click.echo(f"subtrie: {error}", err=True)
+        click.echo(f"subtrie: {printable(str(error))}", err=True)
         context.exit(2)
     context.exit(0 if complete else 1)
 
