@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     files = {
         "index.html": "<h1>home</h1>", "app.js": "1", "docs/index.html": "<h1>docs</h1>",
         "a b.css": "c", ".env": "secret", ".git/config": "secret", ".well-known/x.txt": "known",
-        "data.tar.gz": "z", "plain": "p", "ü.txt": "u", "C:secret.txt": "s", "..\\secret.txt": "s",
+        "data.tar.gz": "z", "plain": "p", "ü.txt": "u", "C:secret.txt": "s", "a\\b.txt": "s",
     }  # fmt: skip
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -82,7 +82,7 @@ async def test_a_folder_without_its_slash_is_elsewhere(serving, folder, name, pl
         ".%2e/secret.txt", "docs/../../secret.txt", "docs/%2e%2e/index.html", "./index.html",
         "../assets-old/secret.txt", "../assets/index.html", "%2Fetc%2Fpasswd", "/etc/passwd",
         "..\\secret.txt", "..%5Csecret.txt", "%252e%252e/secret.txt", "a%00b", "index.html%00",
-        "C:/secret.txt", "C:secret.txt", "//etc/passwd", "docs//index.html", ".env",
+        "C:/secret.txt", "C:secret.txt", "a%5Cb.txt", "//etc/passwd", "docs//index.html", ".env",
         ".git/config", "%2egit/config", "missing", "docs/missing/", "index.html/",
         "x" * 300,
     ],
