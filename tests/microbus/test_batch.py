@@ -67,8 +67,10 @@ def test_decode_batch_equals_decode(engine, layout):
     assert [batch[index] for index in range(len(batch))] == rows
     assert pa.array(batch).to_pylist() == rows
     assert batch[-1] == rows[-1]
-    with pytest.raises(IndexError):
-        batch[len(SUBJECTS)]
+    assert batch[-len(SUBJECTS)] == rows[0]
+    for beyond in [len(SUBJECTS), -len(SUBJECTS) - 1]:
+        with pytest.raises(IndexError):
+            batch[beyond]
 
 
 def test_decode_batch_has_one_schema(engine):
@@ -164,8 +166,9 @@ def test_values_are_those_at_the_time_of_the_call(engine):
     trie.remove(subscription)
     assert found.values(0) == ("kept",)
     assert found.values(-1) == ("kept",)
-    with pytest.raises(IndexError):
-        found.values(1)
+    for beyond in [1, -2]:
+        with pytest.raises(IndexError):
+            found.values(beyond)
 
 
 def test_bytes_that_are_not_utf8(engine):
@@ -195,6 +198,34 @@ def test_wrong_columns_are_refused(engine, given, error):
         engine.decode_batch(given)
     with pytest.raises(error):
         engine.SubjectTrie().match_batch(given)
+
+
+@pytest.mark.parametrize("rows", [[3], ["a", None, 3], ["a", b"b"]], ids=str)
+def test_the_row_that_is_not_text_is_named(engine, rows):
+    said = f"row {len(rows) - 1} must be str or None, not {type(rows[-1]).__name__}"
+    for batch in [engine.decode_batch, engine.SubjectTrie().match_batch]:
+        with pytest.raises(TypeError, match=said):
+            batch(iter(rows))
+
+
+class _FailingStream:
+    """A stream of columns whose producer fails."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        def batches():
+            raise OSError("the disk is gone")
+            yield
+
+        schema = pa.schema([("subject", pa.string())])
+        return pa.RecordBatchReader.from_batches(schema, batches()).__arrow_c_stream__()
+
+
+def test_a_stream_that_fails_is_not_a_shorter_column():
+    from subtrie import _subtrie
+
+    for batch in [_subtrie.decode_batch, _subtrie.SubjectTrie().match_batch]:
+        with pytest.raises(ValueError, match=r"the Arrow stream failed: .*the disk is gone"):
+            batch(_FailingStream())
 
 
 def test_threads_below_one_are_refused(engine):
