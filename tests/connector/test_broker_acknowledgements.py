@@ -173,6 +173,7 @@ def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told()
     reader.exclude(["web.example"])
     assert reader.feed(message) == ([(7, subject, data)], [], b"")
     reader.exclude([])
+    assert reader.feed(message) == ([], [(take, [("tag", subject, data)])], frame)
     for other in (
         subject.replace("p.", "q.", 1),
         subject.replace("web_example", "Web_example"),
@@ -184,6 +185,26 @@ def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told()
         assert reader.feed(changed) == ([(7, other, data)], [], b""), other
     reader.forget(7)
     assert reader.feed(message) == ([(7, subject, data)], [], b"")
+
+
+@pytest.mark.skipif(engine.report.name != "native", reason="the reference composes none")
+def test_acknowledged_messages_are_grouped_by_their_receiver():
+    subject = "p.safe.443.web_example.shop_example._.POST.x"
+    data = PLAIN.encode()
+    messages = {
+        sid: f"MSG {subject} {sid} {len(data)}\r\n".encode() + data + b"\r\n" for sid in range(4)
+    }
+    reader, receivers = engine.DeliveryReader(), [print, repr, print]
+    for sid, receiver in enumerate(receivers):
+        reader.acknowledge(sid, "p", HOST, (b"", b""), (b"", b""), receiver, f"tag {sid}")
+    stream = b"".join(messages[sid] for sid in (0, 1, 3, 2, 0))
+    items, groups, acknowledgements = reader.feed(stream)
+    assert items == [(3, subject, data)]
+    assert groups == [
+        (print, [(f"tag {sid}", subject, data) for sid in (0, 2, 0)]),
+        (repr, [("tag 1", subject, data)]),
+    ]
+    assert acknowledgements.count(b"PUB ") == 4
 
 
 #: What a message differs in from one for ``POST /x``: the token of its source, its request line,

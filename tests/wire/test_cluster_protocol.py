@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from streams import read
 
@@ -460,6 +462,35 @@ def test_a_pinned_route_omits_its_account(engine):
 def test_a_peer_that_announced_lnocu_names_the_origin(engine):
     op = one(engine, b"LS- o $G a\r\n", "route", lnocu=True)
     assert (op.origin, op.account, op.subject) == ("o", "$G", "a")
+
+
+def test_an_empty_pinned_account_is_none(engine):
+    op = one(engine, b"RS+ $G a\r\n", "route", pinned_account="")
+    assert (op.account, op.subject) == ("$G", "a")
+
+
+def test_equal_operations_say_the_same_on_the_same_connection(engine):
+    def operations():
+        for conn in ("client", "route", "leaf", "route_legacy"):
+            yield one(engine, b"PING\r\n", conn)
+        for name in ("APP", "OTHER"):
+            yield one(engine, b"RS+ a\r\n", "route", pinned_account=name)
+        yield one(engine, b"RS+ $G a\r\n", "route")
+        yield one(engine, b"PONG\r\n", "client")
+
+    different = list(operations())
+    for at, op in enumerate(operations()):
+        assert [other == op for other in different] == [at == n for n in range(len(different))]
+        assert hash(op) == hash(different[at])
+        assert op != bytes(op)
+        again = pickle.loads(pickle.dumps(op))
+        assert (again.conn, again.account, bytes(again)) == (op.conn, op.account, bytes(op))
+
+
+def test_a_pickled_operation_is_read_as_the_peer_announced_it(engine):
+    op = one(engine, b"LS- o $G a\r\n", "route", lnocu=True)
+    again = pickle.loads(pickle.dumps(op))
+    assert (again.origin, again.account, again.subject) == ("o", "$G", "a")
 
 
 def test_a_weight_that_is_not_a_number_is_read_as_the_broker_does(engine):
