@@ -111,6 +111,56 @@ def test_values_are_freed_when_they_are_removed(engine, drop):
     assert watch() is None
 
 
+@pytest.mark.parametrize("drop", ["remove", "clear"])
+def test_a_value_is_kept_as_long_as_a_result_may_ask_for_it(engine, drop):
+    trie = engine.SubjectTrie()
+    watches, results = [], [trie.match_batch(["a"])]
+    for _ in range(3):
+        value = Value()
+        trie.add("a", value)
+        watches.append(weakref.ref(value))
+        results.append(trie.match_batch(["a"]))
+        results.append(trie.match_batch(["a"]))
+    newest = Value()
+    trie.add("a", newest)
+    watches.append(weakref.ref(newest))
+    del value, newest
+    if drop == "clear":
+        trie.clear()
+    else:
+        for handle in list(trie):
+            trie.remove(handle)
+        del handle
+    gc.collect()
+
+    def alive():
+        return sum(watch() is not None for watch in watches)
+
+    assert alive() == 3, "no result asks for the last value"
+    while results:
+        count = len(results) // 2
+        values = results[-1].values(0)
+        assert values == tuple(watch() for watch in watches[:count])
+        assert len(set(map(id, values))) == len(values)
+        del values
+        results.pop()
+        gc.collect()
+        assert alive() == len(results) // 2
+    assert trie.match_batch(["a"]).values(0) == ()
+
+
+def test_a_handle_is_the_same_in_an_index_and_its_copies(engine):
+    trie = engine.SubjectTrie()
+    trie.update(patterns=["a", "b", "c"], values=[1, 2, 3])
+    copy = trie.copy()
+    again = copy.copy()
+    for index in [copy, trie, again]:
+        assert [each.id for each in index] == [0, 1, 2]
+    assert all(a is b is c for a, b, c in zip(trie, copy, again, strict=True))
+    assert again.remove(next(iter(trie)))
+    assert [each.id for each in copy.subscriptions("a")] == [0]
+
+
 @pytest.mark.parametrize("drop", ["remove", "clear", "setstate"])
 def test_a_value_may_use_the_index_while_it_is_freed(trie, drop):
     seen = []

@@ -233,6 +233,47 @@ def test_threads_below_one_are_refused(engine):
         engine.SubjectTrie().match_batch(["a"], threads=0)
 
 
+@pytest.mark.parametrize("threads", [1, 3, 7])
+def test_a_large_dictionary_equals_its_values(engine, threads):
+    trie = engine.SubjectTrie()
+    trie.update((f"a.{n}", n) for n in range(0, 1_000, 3))
+    subjects = [f"a.{n}" if n % 5 else f"a..{n}" for n in range(1_000)]
+    rows = [subjects[n * 7 % 1_000] if n % 11 else None for n in range(1_500)]
+    column = pa.array(rows).dictionary_encode()
+    found = trie.match_batch(column, threads=threads)
+    flat = trie.match_batch(rows)
+    assert (list(found.ids), list(found.offsets)) == (list(flat.ids), list(flat.offsets))
+    assert list(found.valid) == list(flat.valid)
+    assert 0 < len(found.ids) < len(rows)
+
+
+def test_an_id_beyond_int32_is_refused_by_batches(engine):
+    trie = engine.SubjectTrie()
+    trie.__setstate__((2**31 - 1, ()))
+    last = trie.add("a.b", "last")
+    assert (last.id, list(trie.match_batch(["a.b"]).ids)) == (2**31 - 1, [2**31 - 1])
+    trie.add("a.*", "beyond")
+    for column in [["a.b"], pa.array(["x", "a.b"]).dictionary_encode()]:
+        with pytest.raises(OverflowError):
+            trie.match_batch(column)
+    assert trie.match_batch(["b"]).values(0) == ()
+    assert trie.match("a.b") == ("last", "beyond")
+
+
+def test_an_id_beyond_int32_is_refused_as_the_nearest():
+    from subtrie import _subtrie
+
+    trie = _subtrie.SubjectTrie()
+    trie.__setstate__((2**31 - 1, ()))
+    trie.add("a.b", None)
+    ids, tokens = _subtrie.nearest_batch(trie, ["a.c", None, "a.b", "a..b"])
+    assert (list(ids), list(tokens)) == ([2**31 - 1, -1, -1, -1], [1, -1, -1, -1])
+    trie.add("x.y", None)
+    assert list(_subtrie.nearest_batch(trie, ["a.c"])[0]) == [2**31 - 1]
+    with pytest.raises(OverflowError):
+        _subtrie.nearest_batch(trie, ["a.c", "x.z"])
+
+
 @pytest.mark.parametrize("threads", [10**9, 10**30])
 def test_threads_without_end_are_not_started(engine, threads):
     trie = engine.SubjectTrie()

@@ -101,6 +101,7 @@ _SLOW = subtrie.reference.RequestTargets(plane="p", source="a")
     [
         ("https://a.b/c?y=2#f", {"x": 1}, "/c?y=2&x=1"),
         ("https://a.b/c", {"t": True, "n": None, "l": [1, None, "z"]}, "/c?t=true&l=1&l=z"),
+        ("https://a.b/c", {"t": (1, None, "z"), "e": (), "f": False}, "/c?t=1&t=z&f=false"),
         ("https://a.b/c", [("é&", "a b+"), ("x", "~-_.%")], "/c?%C3%A9%26=a+b%2B&x=~-_.%25"),
         ("https://a.b/{i}/{r...}", {"i": "x/y", "r": "p/q r", "n": 1}, "/x%2Fy/p/q%20r?n=1"),
         ("https://a.b/{}/{...}/{i}?path2=v%2Fw&path1=%e9A+&i=1&i=2", None, "/%EF%BF%BDA%20/v/w/2"),
