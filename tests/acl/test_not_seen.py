@@ -145,7 +145,7 @@ def test_a_broker_in_operator_mode_had_no_users_and_no_findings(tmp_path):
         assert "other users  decided elsewhere, by the JWTs" in said
         assert "no findings" not in run("acl", "lint", path, status=2)
         run("acl", "flows", path, status=2 if text == bare else None)
-        run("acl", "show", path, status=2)
+        assert f"{path}: other users: " in run("acl", "show", path, status=2)
         run("why", "quote", "-p", path, status=2)
         assert "? other users: quote" in run("why", "quote", "-p", path, "--every-user", status=2)
         run("acl", "test", policy, path, status=2)

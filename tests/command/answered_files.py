@@ -273,8 +273,11 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     "yes receive in.z in.* workers\nno receive in.z in.*\nno subscribe c pool\n",
     "only.txt": "no publish\nno receive a b c d\nno subscribe a b c\nno tell a\nstrict\n"
     "broker strict no publish a\nyes receive a\nof a.conf none more\nof services\n",
+    "split.conf": "include flows.conf\n",
+    "inboxes.conf": ONE.replace('user: one, password: $P', "nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4").replace(
+        '"b"', '"_INBOX.a.>", "_INBOX.b.>"'),
     "renamed.conf": FLOWS.replace("user: mute", "user: quiet").replace('"c"', '"c.x"'),
-    "nologin.conf": ONE + "no_auth_user: one\n",
+    "nologin.conf": ONE.replace('"b"', '"b.>"') + "no_auth_user: one\n",
     "secret.bin": 'CONNECT {"jwt":"ey.secret-jwt","nkey":"SUSECRET","sig":"secret-sig",'
     '"auth_token":"secret-token","user":"u","pass":"secret-word","lang":"go"}\r\n'
     'PUB login 29\r\n{"password":"secret-payload"}\r\n'
