@@ -26,6 +26,8 @@ no_auth_user: all
 """
 #: The public key of an account.
 KEY = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
+#: The public key of a user.
+USER_KEY = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
 CALLOUT = f"authorization {{ auth_callout {{ issuer: {KEY}, account: B, auth_users: [ bob ] }} }}"
 
 ONE = """authorization { users: [ { user: one, password: $P, permissions: {
@@ -274,8 +276,9 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     "only.txt": "no publish\nno receive a b c d\nno subscribe a b c\nno tell a\nstrict\n"
     "broker strict no publish a\nyes receive a\nof a.conf none more\nof services\n",
     "split.conf": "include flows.conf\n",
-    "inboxes.conf": ONE.replace('user: one, password: $P', "nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4").replace(
-        '"b"', '"_INBOX.a.>", "_INBOX.b.>"'),
+    "inboxes.conf": ONE.replace("user: one, password: $P", f"nkey: {USER_KEY}").replace(
+        '"b"', '"_INBOX.a.>", "_INBOX.b.>"'
+    ),
     "renamed.conf": FLOWS.replace("user: mute", "user: quiet").replace('"c"', '"c.x"'),
     "nologin.conf": ONE.replace('"b"', '"b.>"') + "no_auth_user: one\n",
     "secret.bin": 'CONNECT {"jwt":"ey.secret-jwt","nkey":"SUSECRET","sig":"secret-sig",'
