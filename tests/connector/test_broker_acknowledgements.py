@@ -207,6 +207,32 @@ def test_acknowledged_messages_are_grouped_by_their_receiver():
     assert acknowledgements.count(b"PUB ") == 4
 
 
+@pytest.mark.skipif(engine.report.name != "native", reason="the reference composes none")
+@pytest.mark.parametrize(
+    ("old", "new", "composed"),
+    [
+        ("id-raw", "id-" + "a" * 125, "<m1>"),
+        ("id-raw", "id-" + "a" * 126, None),
+        ("m1\r\n", "\r\n", None),
+        ("m1\r\n", "m1\r\nMicrobus-Fragment: 1/1\r\n", "<m1>"),
+        ("m1\r\n", "m1\r\nMicrobus-Fragment: 1/2\r\n", "(m1)"),
+        ("m1\r\n", "m1\r\nMicrobus-Fragment: 1/-2\r\n", "<m1>"),
+        ("m1\r\n", "m1\r\nMicrobus-Fragment: x/2\r\n", "<m1>"),
+        ("m1\r\n", "m1\r\nMicrobus-Fragment: 1/x\r\n", "<m1>"),
+        ("https://shop.example/x", "/x", None),
+    ],
+)
+def test_the_reader_composes_for_a_plain_head_within_its_bounds(old, new, composed):
+    subject = "p.safe.443.web_example.shop_example._.POST.x"
+    data = PLAIN.replace(old, new).encode()
+    reader = engine.DeliveryReader()
+    reader.acknowledge(7, "p", HOST, (b"<", b">"), (b"(", b")"), print, "tag")
+    message = f"MSG {subject} 7 {len(data)}\r\n".encode() + data + b"\r\n"
+    items, groups, acknowledgements = reader.feed(message)
+    assert (len(items), len(groups)) == ((1, 0) if composed is None else (0, 1))
+    assert acknowledgements.decode().split("\r\n")[1:2] == ([] if composed is None else [composed])
+
+
 #: What a message differs in from one for ``POST /x``: the token of its source, its request line,
 #: its body, the rest of its subject; and the status of its response; None without acknowledgement.
 ADMITTED = {

@@ -464,6 +464,24 @@ def test_a_peer_that_announced_lnocu_names_the_origin(engine):
     assert (op.origin, op.account, op.subject) == ("o", "$G", "a")
 
 
+@pytest.mark.parametrize("conn", ["client", "route", "leaf", "route_legacy"])
+@pytest.mark.parametrize("name", ["INFO", "CONNECT"])
+def test_options_without_a_blank_before_them(engine, conn, name):
+    line = f'{name}{{"a":1}}\r\n'.encode()
+    assert one(engine, line, conn).json == {"a": 1}
+    found, fault, _ = read(engine, conn, [line], dialect="strict")
+    assert (found, fault[0]) == ([], "parse" if conn == "route_legacy" else "no delimiter")
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_number_in_options_has_at_most_1024_characters(engine, sign):
+    for length, valid in [(1023, True), (1024, True), (1025, False)]:
+        number = sign + "7" * (length - len(sign))
+        line = f'INFO {{"a":[{number}]}}\r\n'.encode()
+        _, fault, _ = read(engine, "client", [line], max_control_line=4096)
+        assert fault is None if valid else fault[0] == "bad json", length
+
+
 def test_an_empty_pinned_account_is_none(engine):
     op = one(engine, b"RS+ $G a\r\n", "route", pinned_account="")
     assert (op.account, op.subject) == ("$G", "a")
