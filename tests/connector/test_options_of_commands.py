@@ -23,6 +23,7 @@ from subtrie._cli.call import _responses
 from subtrie.connector import HTTPError, Request, Response
 
 from .nats_server import NatsServer
+from .test_token_validity import _creds
 
 URL = "https://shop.example/echo/{id}"
 
@@ -191,6 +192,39 @@ def test_a_call_has_its_own_time_and_is_never_answered_in_its_own_process(monkey
     assert seen == [(False, False, 0.4), (False, True, 33.0), (False, False, 20.0)]
 
 
+@pytest.mark.parametrize(
+    ("responses", "words", "printed", "said"),
+    [
+        ([], ["--all"], "", "subtrie: no service responded to GET https://a.x/\\u202eb\n"),
+        (HTTPError("b\x1b"), [], "", "subtrie: 500: b\\x1b\n"),
+        (HTTPError("b", status=499, trace="7f"), [], "", "subtrie: 499: b\n"),
+        (HTTPError("b", status=500, trace="7f"), [], "", "subtrie: 500: b (trace 7f)\n"),
+        (ConnectionError("b\x1b"), [], "", "subtrie: b\\x1b\n"),
+        ([Response(200, b"a")], ["-i"], "200\n\na\n", ""),
+        ([Response(200, b"a\x1b")], [], "a\x1b\n", ""),
+    ],
+)
+def test_what_is_printed_of_responses(monkeypatch, responses, words, printed, said):
+    async def made(*_):
+        if isinstance(responses, BaseException):
+            raise responses
+        return responses
+
+    monkeypatch.setattr("subtrie._cli.call._responses", made)
+    done = CliRunner().invoke(app, ["call", "GET", "https://a.x/\u202eb", *words])
+    assert (done.exit_code, done.stdout, done.stderr) == (0 if printed else 1, printed, said)
+
+
+def test_a_terminal_is_sent_no_control_characters_of_a_body(monkeypatch):
+    async def made(*_):
+        return [Response(200, b"a\x1bb\r\n\xff\n\ncaf\xc3\xa9"), Response(200)]
+
+    monkeypatch.setattr("subtrie._cli.call._responses", made)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True)
+    done = CliRunner().invoke(app, ["call", "GET", "https://a.x/", "--all"])
+    assert (done.exit_code, done.stdout) == (0, "a\\x1bb\n\ufffd\n\ncafé\n\n")
+
+
 async def test_which_creds_were_looked_for_is_said_where_none_were_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     server = NatsServer(tmp_path / "closed", authorization={"user": "a", "password": "b"}).start()
@@ -201,6 +235,12 @@ async def test_which_creds_were_looked_for_is_said_where_none_were_given(tmp_pat
             told = f"no creds found: looked for {host}_nats.creds, nats.creds in {tmp_path}\n"
             assert (done.exit_code, done.stdout) == (1, "")
             assert done.stderr.endswith(told)
+        given = _creds(tmp_path).rename(tmp_path / "given.creds")
+        words += ["--host", "shop.example", "--creds", str(given)]
+        done = await asyncio.to_thread(CliRunner().invoke, app, words)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "authorization violation" in done.stderr.lower()
+        assert "no creds found" not in done.stderr
     finally:
         server.stop()
 

@@ -92,7 +92,7 @@ def call(
         click.echo(f"subtrie: {printable(str(error))}{trace}{missing}", err=True)
         raise SystemExit(1 if failed else 2) from None
     if not responses:
-        click.echo(f"subtrie: no service responded to {printable(method)} {url}", err=True)
+        click.echo(f"subtrie: no service responded to {method} {printable(url)}", err=True)
     for response in responses:
         _print(response, include=include, as_json=as_json)
     good = [each.error is None and each.status < 400 for each in responses]
