@@ -351,6 +351,31 @@ def test_the_examples_of_each_verb_have_its_options(path):
         assert left == []
 
 
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_each_option_says_what_it_does_and_what_it_takes(path):
+    """A choice between words may say it by its words, and a flag takes nothing."""
+    command = VERBS[path]
+    for option in command.params:
+        if not isinstance(option, click.Option):
+            continue
+        if option.is_flag or not isinstance(option.type, click.Choice):
+            assert re.match(r"[A-Z].*\.(?:  \[.*\])?$", f"{option.help}.".replace("..", ".")), (
+                option
+            )
+        if not (option.is_flag or option.count):
+            metavar = option.make_metavar(click.Context(command))
+            assert re.search(r"^\[.+\]$|^(\[.+\])?[A-Z]", metavar), option
+        for default in re.findall(r"\[default: ([^],]+)\]", option.help or ""):
+            assert default in str(getattr(option.type, "choices", default)), option
+
+
+def test_the_kinds_of_names_that_the_help_of_check_lists_are_kinds():
+    (option,) = (each for each in VERBS["check",].params if each.name == "kind")
+    listed = re.findall(r"[a-z-]+", option.help.partition("ADR-6: ")[2])
+    assert len(listed) > 10
+    assert set(listed) < set(option.type.choices)
+
+
 def test_help_is_a_verb_too():
     assert run("help") == run("--help")
     assert run("help", "report", "diff") == run("report", "diff", "--help")

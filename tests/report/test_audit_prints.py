@@ -12,6 +12,7 @@ import pytest
 from report_runs import START, RunOfRows, call, row
 from rich.console import Console
 
+from subtrie._cli.audit_answers import print_proposal
 from subtrie._cli.audit_counts import print_counts, print_findings
 from subtrie._cli.audit_tables import _plain_table, _rich_table, print_json, print_tables
 from subtrie._findings.finding import Finding
@@ -185,6 +186,25 @@ def test_wide_columns_and_the_period_are_printed_on_request(options, columns, ca
     wide = {"window", "bytes", "first", "last", "instances"}
     assert set(shown) & wide == set(columns.split())
     assert {*shown, *wide, "account"} == set(TABLES["call_graph"])  # which all rows have in common
+
+
+def test_users_and_clients_that_say_no_more_than_who_are_printed_on_request(capsys):
+    tables = {"refused": [refused(who, 1, user="u", client=f"c {who}") for who in "ab"]}
+    for long in (False, True):
+        lines = printed(capsys, {**CALLS, **tables}, long=long)
+        shown = lines[lines.index(heading(lines, "refused")) + 1].split()
+        assert {"who", "user", "client"} & set(shown) == {"who", *(["user", "client"] * long)}
+
+
+def test_the_rules_of_a_proposal_are_counted(capsys):
+    rules = {"a": ["publish p"], "b": ["subscribe s"], "c": ["publish p", "subscribe s"],
+             "d\x1b": ["publish p", "subscribe s", "subscribe t"]}  # fmt: skip
+    rows = [row("proposal", service=service, verb=rule.split()[0], rule=rule.split()[1])
+            for service, listed in rules.items() for rule in listed]  # fmt: skip
+    print_proposal(Made({"proposal": rows}), None)
+    lines = [each.split(",")[0] for each in capsys.readouterr().out.splitlines() if each]
+    counts = ("a: 1 rule", "b: 1 rule", "c: 2 rules", "d\\x1b: 3 rules")
+    assert lines == [f"Proposal for {each}" for each in counts]
 
 
 LONG = ("servers", "subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
