@@ -613,6 +613,17 @@ def test_messages_of_kafka_and_json_become_events(session):
         events(df, subject="message")
 
 
+def test_a_table_that_is_not_of_events_is_refused_and_leaves_no_folder(
+    session, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", os.fspath(tmp_path))
+    found = events(session.createDataFrame([("a.b",)], "subject string"))
+    for name in ("subject", "time", "conn"):
+        with pytest.raises(ValueError, match=f"not a table of events, it has no column '{name}'"):
+            audit(session, found.drop(name))
+    assert list(tmp_path.glob("subtrie-audit-*")) == []
+
+
 @pytest.mark.parametrize(
     ("names", "given_columns"),
     [

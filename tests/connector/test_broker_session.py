@@ -163,3 +163,16 @@ async def test_no_thread_overtakes_one_byte_that_waits():
     peer.close()
     done.set()
     server.close()
+
+
+async def test_acknowledgements_of_the_loop_of_the_services_are_behind_what_waits():
+    loop, written = asyncio.get_running_loop(), []
+    made = session.Session(
+        loop, {}, on_info=print, on_error=written.append, on_writable=lambda: None
+    )
+    made._in_thread = lambda step, *arguments: written.append((step, arguments))
+    made._reading = object()  # the loop of the services reads
+    made._rest = b"before"
+    assert made._acknowledge(b" after")
+    assert made._rest == b"before after"
+    assert written == [(made.write, (b"",))]

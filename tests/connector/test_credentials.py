@@ -208,3 +208,36 @@ def test_every_variable_with_credentials_counts_for_sharing_a_connection(monkeyp
     ]
     assert len({digest(**each) for each in ways}) == len(ways)
     assert [digest(**each) for each in ways] == [digest(**each) for each in ways]
+    # A part of a way is none, and what two texts are is more than what they are together.
+    for part in ({"USER": "u"}, {"PASSWORD": "p"}, {"USER_JWT": "j"}, {"NKEY_SEED": "s"}):
+        assert digest(**part) == digest()
+    assert digest(USER="ab", PASSWORD="c") != digest(USER="a", PASSWORD="bc")
+
+
+@pytest.mark.requirement("S0-124")
+def test_each_file_with_credentials_counts_for_sharing_a_connection(tmp_path, monkeypatch):
+    def loaded(**files: str):
+        folder = tmp_path / f"of {files}"
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / f"{name}.{'creds' if name == 'nats' else 'pem'}").write_text(text)
+            (folder / f"{name}.{'creds' if name == 'nats' else 'pem'}").chmod(0o600)
+        return load_credentials("nats://h:1", "a.example", folder=folder)
+
+    given = [
+        loaded(),
+        loaded(ca="AB"),
+        loaded(ca="A"),
+        loaded(ca="A", cert="B", key="C"),
+        loaded(ca="AB", cert="", key="C"),
+        loaded(ca="A", cert="BC", key=""),
+        loaded(nats="A"),
+        loaded(nats="B"),
+    ]
+    assert len({each.digest for each in given}) == len(given)
+    assert loaded(cert="x").digest == given[0].digest  # without its key it is not used
+    # A file comes before the variables.
+    monkeypatch.setenv("MICROBUS_NATS_USER_JWT", "j")
+    monkeypatch.setenv("MICROBUS_NATS_NKEY_SEED", "s")
+    assert loaded(nats="C").from_variables is False
+    assert loaded(ca="C").from_variables is True

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 import ssl
+import struct
 
 import pytest
 
@@ -17,7 +19,7 @@ from subtrie.connector._broker import server_info, session
 from subtrie.connector._broker.server_info import InfoRefused, ServerInfo
 from subtrie.connector._broker.servers import Pauses, Server, ServerPool
 
-from .hostile_broker import HostileBroker
+from .hostile_broker import PLAIN, Client, HostileBroker
 from .test_broker_connection import connected
 
 REFUSED = [
@@ -184,16 +186,41 @@ def test_servers_announced_over_an_encrypted_connection_are_reached_encrypted():
     assert [each.tls for each in pool.round() if each.host == "two.example"] == [True]
 
 
-async def test_nothing_that_began_in_plain_text_ends_in_what_comes_encrypted(tmp_path):
+async def test_nothing_that_began_in_plain_text_ends_in_what_comes_encrypted(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "INFO_PAUSE", 0.01)
+
+    def greet(self, **fields):
+        """Send two INFO, the second with a server, and a message that is not complete."""
+        both = (PLAIN | fields, PLAIN | fields | {"connect_urls": ["other.example:1"]})
+        infos = b"".join(f"INFO {json.dumps(each)}\r\n".encode() for each in both)
+        self.send(infos + b"MSG a 1 1000\r\nhi")
+
+    monkeypatch.setattr(Client, "info", greet)
     authority = Authority()
     ca = authority.write(tmp_path / "ca.pem")
     made = HostileBroker(context=context(authority, tmp_path / "a", "127.0.0.1"))
     async with made as broker, connected(broker.url, ca=ca) as connection:
+        heard = []
+        await connection.subscribe(["a"], None, lambda *message: heard.append(message))
+        broker.clients[0].send(b"MSG a 1 2\r\nhe\r\n")
+        await until(lambda: heard)
+        assert heard == [("a", b"he")]
         assert connection._session.encrypted
-        assert connection._session.reader is not None
-        # INFO alone was read in plain text; its reader was replaced.
-        reader = connection._session.reader
-        assert reader.feed(b"MSG a 1 2\r\nhi\r\n")[0] == [(1, "a", b"hi")]
+        await asyncio.sleep(0.05)
+        assert len(connection._servers) == len(broker.clients) == 1
+
+
+async def test_the_reason_of_the_server_is_told_before_that_of_the_network(caplog):
+    async with HostileBroker({}) as broker, connected(broker.url) as connection:
+        made, writer = connection._session, broker.clients[0].writer
+        broker.clients[0].send(b"-ERR 'Stale Connection'\r\n")
+        await until(lambda: "a.example: NATS error: Stale Connection" in caplog.messages)
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        writer.transport.abort()  # the connection is reset
+        await until(made.lost.done)
+        assert str(made.lost.result()) == "Stale Connection"
 
 
 async def test_a_message_above_the_announced_size_ends_the_session():

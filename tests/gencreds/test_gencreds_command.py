@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import nkeys
@@ -472,6 +473,35 @@ def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
     assert len(list(folder.iterdir())) == 3
     write_all([("text", folder / "a.creds")])
     assert [each.name for each in folder.iterdir()] == ["a.creds"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX")
+def test_runs_that_write_into_one_folder_wait_for_each_other(tmp_path):
+    import fcntl
+
+    folders = [tmp_path / "b", tmp_path / "a"]
+    for each in folders:
+        each.mkdir()
+    files = [("text", each / "x.creds") for each in folders]
+    for each in folders:
+        held = os.open(each, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        writing = threading.Thread(target=write_all, args=(files,))
+        writing.start()
+        writing.join(0.05)
+        waits = writing.is_alive()
+        os.close(held)
+        writing.join()
+        assert (waits, [path.read_text() for _, path in files]) == (True, ["text", "text"])
+
+
+def test_what_another_program_puts_there_meanwhile_is_not_written_to(tmp_path, monkeypatch):
+    (tmp_path / "target").write_text("before")
+    (tmp_path / ".a.creds.0.subtrie-part").symlink_to("target")
+    monkeypatch.setattr(Path, "glob", lambda *_: [])  # it was not there yet
+    with pytest.raises(FileExistsError):
+        write_all([("text", tmp_path / "a.creds")])
+    assert (tmp_path / "target").read_text() == "before"
 
 
 def test_a_link_to_a_folder_is_replaced_and_a_folder_is_not(tmp_path):

@@ -185,6 +185,8 @@ def test_a_secret_file_is_judged_by_where_its_link_ends(tmp_path):
     link = mounted / "nats.creds"
     link.symlink_to("..data/nats.creds")  # as Kubernetes mounts a secret
     assert secret_file_fault(link) is None
+    (tmp_path / "alias").symlink_to("mounted")
+    assert secret_file_fault(tmp_path / "alias" / "nats.creds") is None
     secret.chmod(0o644)
     assert secret_file_fault(link) == "readable"
     assert secret_file_fault(link, allow_readable=True) is None

@@ -42,12 +42,14 @@ class Redaction:
         if subject is None:
             return None
         tokens = subject.split(".")
-        is_reply = len(tokens) == _ID + 1 and tokens[1] == "reply"
-        if not is_reply and (len(tokens) < 3 or tokens[1] not in _TRUST):
+        if len(tokens) <= _ID:  # neither slot
             return subject
-        if "id" in self.slots and len(tokens) > _ID and tokens[_ID].startswith("id-"):
+        is_reply = len(tokens) == _ID + 1 and tokens[1] == "reply"
+        if not is_reply and tokens[1] not in _TRUST:
+            return subject
+        if "id" in self.slots and tokens[_ID].startswith("id-"):
             tokens[_ID] = f"id-{self._digest(tokens[_ID])}"
-        if "path" in self.slots and not is_reply:
+        if "path" in self.slots:
             tokens[_PATH:] = [t if t in ("*", ">") else self._digest(t) for t in tokens[_PATH:]]
         return ".".join(tokens)
 
