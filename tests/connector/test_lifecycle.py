@@ -282,10 +282,13 @@ def test_secrets_that_others_may_read_are_refused(tmp_path):
     folder = tmp_path.parent / f"{tmp_path.name}-elsewhere"
     folder.mkdir()
     (folder / "x").write_text("secret")
-    file.symlink_to(folder / "x")
-    with pytest.raises(BusError) as refused:
-        load_credentials("nats://h:1", HOST)
-    assert refused.value.reason == "creds-link"
+    for name in ("nats.creds", "ca.pem", "cert.pem", "key.pem", f"{HOST}_nats.creds"):
+        link = tmp_path / name
+        link.symlink_to(folder / "x")
+        with pytest.raises(BusError) as refused:
+            load_credentials("nats://h:1", HOST, allow_readable=True)
+        assert refused.value.reason == "creds-link"
+        link.unlink()
 
 
 @pytest.mark.requirement("S0-124", "A31")
