@@ -508,6 +508,14 @@ def test_a_tap_is_open_while_it_is_entered(tmp_path):
         assert files.isdisjoint(held)
 
 
+def test_a_tap_that_cannot_listen_leaves_no_thread(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        tap = Tap(to=("127.0.0.1", 1), out=tmp_path, listen=taken.getsockname())
+        with pytest.raises(OSError, match="in use"):
+            asyncio.run(tap.__aenter__())
+    assert not tap._recorder._thread.is_alive()
+
+
 def test_the_command_records_until_it_is_stopped(tmp_path):
     with running(tmp_path / "broker") as broker:
         port = broker.url.rpartition(":")[2]
