@@ -475,6 +475,12 @@ def test_types_of_connections_in_a_user_jwt_were_not_seen(site):
     (site / "new.json").write_text(Permissions.load("new.jwt").dump())
     assert run("new.json", "new.jwt").exit_code == 0
     assert run("old.jwt", "new.json").exit_code == 2
+    one = 'accounts: {PAY: {users: [{user: till, permissions: {publish: "a", subscribe: "b"}}]}}'
+    (site / "one.conf").write_text(one)
+    for files, change in ((("old.jwt", "one.conf"), "removed"), (("one.conf", "old.jwt"), "added")):
+        done = run(*files, "--user", "till")
+        assert done.exit_code == 2
+        assert f"user claims / allowed_connection_types {change}: MQTT" in done.output
 
 
 @pytest.mark.requirement("A67", "A69", "A81")
