@@ -120,7 +120,8 @@ def test_every_environment_variable_is_on_its_page():
     page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", page))
     read = set().union(*(variables(file.read_text(encoding="utf-8")) for file in PYTHON))
-    assert not read - listed
+    left = read - listed
+    assert not left
 
 
 @pytest.mark.parametrize(
