@@ -13,7 +13,7 @@ import click
 
 from .._core.extras import install_command
 from .command_group import CommandGroup
-from .stream import printable
+from .stream import bad_input
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -117,15 +117,15 @@ def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Repo
         else:
             write_page(out, text)
     except ImportError as error:
-        _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
+        bad_input("report", f"the report needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError:
-        _bad(f"{run} has no result of subtrie audit --out")
+        bad_input("report", f"{run} has no result of subtrie audit --out")
     except BrokenPipeError:
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
-        _bad(str(error))
+        bad_input("report", str(error))
     except OF_ANOTHER_TYPE as error:
-        _bad(f"{run}: a value of the result is not that of an audit: {error}")
+        bad_input("report", f"{run}: a value of the result is not that of an audit: {error}")
 
 
 def write_report(result: Run, run: str | None, logs: Sequence[str], path: str) -> None:
@@ -155,8 +155,3 @@ def write_page(path: str, text: str) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
-
-
-def _bad(message: str) -> None:
-    print(f"subtrie report: {printable(message)}", file=sys.stderr)
-    raise SystemExit(2)

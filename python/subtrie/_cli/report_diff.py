@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._core.extras import install_command
-from .stream import printable
+from .stream import bad_input, printable
 
 if TYPE_CHECKING:
     from ..audit import Run
@@ -46,10 +45,10 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
     try:
         from ..audit import TABLES, run_difference
     except ImportError as error:
-        _bad(f"the report needs {error.name}: {install_command('audit', 'cli')}")
+        bad_input("report", f"the report needs {error.name}: {install_command('audit', 'cli')}")
     for table in tables:
         if table not in TABLES:
-            _bad(f"there is no table {table}")
+            bad_input("report", f"there is no table {table}")
     found = 0
     try:
         earlier, later = (_opened(each) for each in (old, new))
@@ -61,9 +60,9 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
     except BrokenPipeError:
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
-        _bad(str(error))
+        bad_input("report", str(error))
     except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
-        _bad(f"a value of a result is not that of an audit: {error}")
+        bad_input("report", f"a value of a result is not that of an audit: {error}")
     if not found and not as_json:
         print("no difference")
     if found:
@@ -76,7 +75,7 @@ def _opened(run: str) -> Run:
     try:
         return open_run(run)
     except FileNotFoundError:
-        _bad(f"{run} has no result of subtrie audit --out")
+        bad_input("report", f"{run} has no result of subtrie audit --out")
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -96,8 +95,3 @@ def _text(value: Any) -> str:
 
 def _time(value: Any) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def _bad(message: str) -> NoReturn:
-    print(f"subtrie report: {printable(message)}", file=sys.stderr)
-    raise SystemExit(2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 
 import click
 
@@ -11,7 +10,7 @@ from .._core.extras import install_command
 from .._findings.junit import Passed
 from .format_option import by_format
 from .output_formats import print_findings
-from .stream import printable
+from .stream import bad_input
 
 
 @click.command()
@@ -38,17 +37,12 @@ def findings(run: str, logs: tuple[str, ...], form: str) -> None:
 
         found = all_findings(open_run(run), name=run, logs=logs)
     except ImportError as error:
-        _bad(f"this needs {error.name}: {install_command('audit', 'cli')}")
+        bad_input("report findings", f"this needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError:
-        _bad(f"{run} has no result of subtrie audit --out")
+        bad_input("report findings", f"{run} has no result of subtrie audit --out")
     except (OSError, ValueError) as error:
-        _bad(str(error))
+        bad_input("report findings", str(error))
     placed = [dataclasses.replace(each, file=run) for each in found]
     passed = () if placed else [Passed(run, "no findings")]
     print_findings(form, "subtrie report findings", placed, passed=passed, rules=LEADS)
     raise SystemExit(1 if any(each.level != "note" for each in placed) else 0)
-
-
-def _bad(message: str) -> None:
-    print(f"subtrie report findings: {printable(message)}", file=sys.stderr)
-    raise SystemExit(2)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from .._core.extras import install_command
-from .stream import print_json, printable
+from .stream import bad_input, print_json, printable
 
 
 @click.command()
@@ -44,16 +42,14 @@ def lines(
             else:
                 print(f"{printable(line.log)}:{line.offset}: {printable(line.text)}")
     except ImportError as error:
-        _bad(f"this needs {error.name}: {install_command('audit', 'cli')}")
+        bad_input("report lines", f"this needs {error.name}: {install_command('audit', 'cli')}")
     except FileNotFoundError as error:
-        _bad(f"{error.filename or run}: there is no such log, or no result of subtrie audit --out")
+        bad_input(
+            "report lines",
+            f"{error.filename or run}: there is no such log, or no result of subtrie audit --out",
+        )
     except BrokenPipeError:
         raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
-        _bad(str(error))
+        bad_input("report lines", str(error))
     raise SystemExit(0 if found else 1)
-
-
-def _bad(message: str) -> None:
-    print(f"subtrie report lines: {printable(message)}", file=sys.stderr)
-    raise SystemExit(2)

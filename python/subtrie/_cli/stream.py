@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .._core.errors import SubtrieError, shown
 from .._core.printable import printable as printable
@@ -98,6 +98,12 @@ def _styled(text: str, style: str) -> str:
 def say_good(text: str) -> None:
     """Print the line of an answer in which nothing was found."""
     say(("✓", "green"), f" {text}")
+
+
+def bad_input(command: str, message: str) -> NoReturn:
+    """Print an error of a command, and exit with 2."""
+    print(f"subtrie {command}: {printable(message)}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 #: Words of Python in messages, and what to write on the command line instead.
