@@ -20,6 +20,7 @@ from operators import Operator, connecting, key
 from raw_client import RawClient
 from source_trees import HEAD
 
+from patience import wait_until
 from servers import loads, serving
 from subtrie import PermissionsError
 from subtrie._cli.app import app
@@ -476,19 +477,25 @@ def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX")
-def test_runs_that_write_into_one_folder_wait_for_each_other(tmp_path):
+def test_runs_that_write_into_one_folder_wait_for_each_other(tmp_path, monkeypatch):
     import fcntl
 
+    asked, lock = [], fcntl.flock
+    monkeypatch.setattr(
+        fcntl, "flock", lambda to, how: (asked.append(os.fstat(to).st_ino), lock(to, how))
+    )
     folders = [tmp_path / "b", tmp_path / "a"]
     for each in folders:
         each.mkdir()
     files = [("text", each / "x.creds") for each in folders]
     for each in folders:
         held = os.open(each, os.O_RDONLY)
-        fcntl.flock(held, fcntl.LOCK_EX)
+        lock(held, fcntl.LOCK_EX)
+        asked.clear()
         writing = threading.Thread(target=write_all, args=(files,))
         writing.start()
-        writing.join(0.05)
+        own = each.stat().st_ino
+        wait_until(lambda own=own, run=writing: own in asked or not run.is_alive())
         waits = writing.is_alive()
         os.close(held)
         writing.join()
