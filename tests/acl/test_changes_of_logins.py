@@ -427,3 +427,23 @@ def test_the_times_of_a_token_are_not_missed_in_a_configuration(tmp_path):
     for sides in (("u.jwt", "nats.conf"), ("nats.conf", "u.jwt")):
         found = uncompared(*(tmp_path / each for each in sides))
         assert not {each.keys[-1] for each in found} & {"exp", "nbf", "password", "account"}
+
+
+def test_a_token_and_a_configuration_are_compared_either_way(tmp_path):
+    """A limit of the token has an example; what a token cannot tell is named."""
+    account, user = key(nkeys.PREFIX_BYTE_ACCOUNT), key(nkeys.PREFIX_BYTE_USER)
+    claims = {"type": "user", "pub": {"allow": ["a"]}, "sub": {"allow": ["b"]}, "subs": 5}
+    text = token(account, user.public_key.decode(), "u", claims, {})
+    (tmp_path / "u.jwt").write_text(text)
+    (tmp_path / "nats.conf").write_text(
+        "accounts { A { users: [ { user: u, password: x, permissions: "
+        '{ publish: a, subscribe: b } } ], exports: [ { stream: "x.>" } ] } }\n'
+    )
+    for old, new, change, mark in (
+        ("u.jwt", "nats.conf", "added", "+"), ("nats.conf", "u.jwt", "removed", "-"),
+    ):  # fmt: skip
+        limit, export = run(tmp_path / old, tmp_path / new, status=2).splitlines()
+        assert limit[0] == mark
+        assert limit.endswith(": 6 subscriptions may be held at a time")
+        assert export[0] == "?"
+        assert f"accounts / A / exports / stream x.> {change}" in export

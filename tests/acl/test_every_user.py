@@ -70,6 +70,22 @@ def test_a_table_of_all_users(conf):
     assert run("acl", "show", conf, "--user", "dash").output.startswith("publish allow: ")
 
 
+@pytest.mark.parametrize("entries", [("_INBOX.*.x", "_INBOX.*.y"), ("_INBOX.*.y", "_INBOX.*.x")])
+def test_the_inbox_of_a_user_is_an_example_of_its_first_entry_that_reaches_too_far(
+    tmp_path, entries
+):
+    conf = tmp_path / "a.conf"
+    conf.write_text(
+        "authorization { users: [ { user: u, password: hidden-word, permissions: "
+        f'{{ publish: [], subscribe: [ "s", "{entries[0]}", "{entries[1]}" ] }} }} ] }}\n'
+    )
+    (row,) = map(json.loads, run("acl", "show", conf, "--json", "--every-user").output.splitlines())
+    assert row["findings"] >= 2
+    assert (row["inbox"][:7], row["inbox"][-2:]) == ("_INBOX.", entries[0][-2:])
+    table = run("acl", "show", conf, "--every-user").output.splitlines()
+    assert row["inbox"] in table[1].split()
+
+
 @pytest.mark.parametrize("broker", ["", "no_auth_user: dash\n", "leafnodes { port: 7422 }\n"])
 def test_show_counts_the_findings_that_lint_reports(broker, conf):
     """It counted those about entries alone, without notes: other numbers than lint."""

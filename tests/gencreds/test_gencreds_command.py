@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -228,6 +229,27 @@ def test_the_commands_of_nsc(tree, operator):
         "  --allow-pub 'prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*'\n"
         "nsc generate creds --name orders.shop \\\n  --output-file orders.shop_nats.creds\n"
     )
+
+
+@pytest.mark.parametrize("open_list", ["pub", "sub"])
+def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, operator, open_list):
+    """A JWT without an allow list, as other tools write it, allows everything."""
+    folder = tree(service=ORDERS)
+    wanted = rules(next(iter(scan(folder))), "prod")
+    of_list = {"pub": wanted.publish_allow, "sub": wanted.subscribe_allow}
+    lists = {name: {"allow": [*of_list[name]]} for name in of_list if name != open_list}
+    jwt, seed = operator.user(lists)
+    Path("orders.shop_nats.creds").write_text(
+        f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+    )
+    Path("orders.shop_nats.creds").chmod(0o600)
+    done = _run(folder, "--plane", "prod", "--format", "nsc")
+    assert done.exit_code == 0, done.output
+    words = shlex.split(done.output.replace("\\\n", " ").splitlines()[0])
+    assert words[:5] == ["nsc", "edit", "user", "--name", "orders.shop"]
+    added = list(zip(words[5::2], words[6::2], strict=True))
+    assert added == [(f"--allow-{open_list}", entry) for entry in of_list[open_list]]
 
 
 def _kinds() -> dict[str, str]:

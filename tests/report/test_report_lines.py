@@ -103,6 +103,15 @@ def test_the_commands_of_a_report_find_lines(run):
         assert each.witness in done.output
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_row_without_a_line_in_these_logs_is_exit_code_1(run, tmp_path, options):
+    log = tmp_path / "other.log"
+    log.write_text(FRONT.format(1, 2, 2, "web.example") + "<<- [PUB plain.a.b 0]\n")
+    words = ["report", "lines", "--log", str(log), *options, str(run / "run"), "undelivered", ITMS]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.output) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

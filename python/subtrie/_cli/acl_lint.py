@@ -45,10 +45,11 @@ class _RuleCodes(click.ParamType):  # type: ignore[type-arg]
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
         """Return the codes."""
-        codes = frozenset(each.strip() for each in str(value).split(","))
-        for each in sorted(codes - set(LINT_RULES)):
-            self.fail(f"no lint rule is called {printable(each)}; see subtrie acl rule")
-        return codes
+        codes = [each.strip() for each in str(value).split(",")]
+        for each in codes:
+            if each not in LINT_RULES:
+                self.fail(f"no lint rule is called {printable(each)}; see subtrie acl rule")
+        return frozenset(codes)
 
 
 @click.command()
