@@ -20,7 +20,9 @@ from subtrie.connector import (
 )
 from subtrie.connector._ack_timer import ack_limit
 from subtrie.connector._codec import read_response, write_request, write_response
-from subtrie.connector._fragments import Reassembler, cut
+from subtrie.connector._envelope import RequestEnvelope, ResponseEnvelope
+from subtrie.connector._fragments import Reassembler, cut, fragment_of
+from subtrie.connector._headers import Headers
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"
@@ -365,3 +367,77 @@ def test_a_body_is_split_into_as_few_parts_as_possible():
     assert cut(b"", 4) == [b""]
     assert cut(b"1234", 4) == [b"1234"]
     assert cut(b"123456789", 4) == [b"1234", b"5678", b"9"]
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_a_fragment_is_a_message_of_its_own(kind):
+    """A request may be sent once more, whole: its fragments leave it as it was."""
+    if kind == "request":
+        whole = RequestEnvelope("POST", BIG, "/big", "", b"123456789")
+    else:
+        whole = ResponseEnvelope(200, b"123456789")
+    whole.headers = Headers({"X-Mark": "1"})
+    fragments = [fragment_of(whole, cut(whole.body, 4), number) for number in (1, 2, 3)]
+    assert [each.body for each in fragments] == [b"1234", b"5678", b"9"]
+    assert [dict(each.headers) for each in fragments] == [
+        {"X-Mark": "1", control_headers.FRAGMENT: f"{number}/3"} for number in (1, 2, 3)
+    ]
+    assert (whole.body, dict(whole.headers)) == (b"123456789", {"X-Mark": "1"})
+
+
+# --- a server alone
+
+
+def fragment(index, count, body=b"x", *, budget=0.0, source="web.example", **more) -> RequestEnvelope:
+    """Return a fragment of a request as a server has read it."""
+    given = {"instance": "id-1", "message_id": "AAAAAAAA"} | more
+    request = RequestEnvelope("POST", BIG, "/big", "", body, budget=budget)
+    request.source, request.message_id = source, given["message_id"]
+    request.headers = Headers(
+        {control_headers.FROM_ID: given["instance"], control_headers.FRAGMENT: f"{index}/{count}"}
+    )
+    return request
+
+
+def begin_with(shop):
+    """Return a function that gives a fragment to the server, and what is handed to handlers."""
+    started = []
+    shop._server.runner.start = lambda *given: started.append(given[1:2] + given[3:])
+    endpoint = shop._server.own_endpoints[0]
+    return lambda each: shop._server._begin(endpoint, each, "to", None), started
+
+
+@pytest.mark.parametrize(
+    ("budget", "left"), [(0, 20), (0.5, 0.5), (20.5, 20.5), (900, 900), (900.5, 900)]
+)
+async def test_a_transfer_ends_with_the_time_budget_of_its_request(make_memory, budget, left):
+    async with make_memory(HOST) as shop:
+        begin, _ = begin_with(shop)
+        begin(fragment(1, 2, budget=budget))
+        (transfer,) = shop._server.transfers._open.values()
+        assert transfer.ends - transfer.last_arrival == pytest.approx(left)
+
+
+async def test_a_transfer_is_of_one_source_one_instance_and_one_message(make_memory):
+    senders = [{}, {"source": "b.example"}, {"instance": "id-2"}, {"message_id": "BBBBBBBB"}]
+    async with make_memory(HOST) as shop:
+        begin, started = begin_with(shop)
+        for index in (1, 2):
+            for number, sender in enumerate(senders):
+                begin(fragment(index, 2, b"%d%d" % (index, number), **sender))
+        assert [(whole.body, *error) for whole, *error in started] == [
+            (b"1%d2%d" % (number, number),) for number in range(len(senders))
+        ]
+
+
+@pytest.mark.parametrize("end", [(2, 2), (2, 3), (3, 2)])
+async def test_fragments_after_the_end_of_a_transfer_are_not_answered(make_memory, end):
+    async with make_memory(HOST) as shop:
+        begin, started = begin_with(shop)
+        begin(fragment(1, 2))
+        begin(fragment(*end))
+        told = [[each.status for each in error] for _, *error in started]
+        assert told == ([[]] if end == (2, 2) else [[400]])
+        for index in (1, 2, 3):
+            begin(fragment(index, 2))
+        assert (len(started), len(shop._server.transfers)) == (1, 0)

@@ -7,10 +7,10 @@ import asyncio
 import nats
 import pytest
 
-from patience import settled
+from patience import settled, until
 from subtrie import AddressError
 from subtrie._core.control_headers import nanoseconds_of
-from subtrie.connector import HTTPError, Request, Response
+from subtrie.connector import HTTPError, Request, Response, _server
 from subtrie.connector._codec import read_response
 
 HOST, URL = "shop.example", "https://shop.example"
@@ -193,3 +193,33 @@ async def test_a_response_with_a_long_control_header_is_not_kept(make_nats, plan
 def test_a_long_duration_counts_as_absent():
     assert nanoseconds_of("1" * 60 + "ms") == nanoseconds_of("1" * 100) == 0
     assert nanoseconds_of("20s") == 20_000_000_000
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+@pytest.mark.parametrize(("most", "bodies"), [(2, 1000), (1000, 2)])
+async def test_requests_wait_for_the_loop_up_to_a_limit_and_give_their_places_back(
+    make_memory, plane, monkeypatch, acknowledged, most, bodies
+):
+    head = f"GET {URL}:443/ HTTP/1.1\r\nHost: {HOST}\r\nMicrobus-Op-Code: Req\r\n"
+    payload = f"{head}Microbus-From-Id: id-1\r\nMicrobus-Msg-Id: m\r\n\r\n".encode()
+    subject = f"{plane}.safe.443.web_example.shop_example._.GET._"
+    monkeypatch.setattr(_server, "_MOST_WAITING", most)
+    monkeypatch.setattr(_server, "_MOST_BODIES", bodies)
+    async with make_memory(HOST, max_body=len(payload)) as shop:
+        server, begun, refused = shop._server, [], []
+        await until(lambda: not shop._runtime._background)  # it has announced itself
+        server.runner.start = lambda *given: begun.append(given[1].source)
+        server.runner.refuse = lambda *given: refused.append((given[1], given[3]))
+        endpoint = server.own_endpoints[0]
+        for round_of_two in (1, 2, 3):
+            if acknowledged:
+                begin = server._receive_acknowledged([(endpoint, subject, payload)] * 4)
+                if begin is not None:
+                    begin()
+            else:
+                for _ in range(4):
+                    server.receive_payload(endpoint, subject, payload)
+            await until(lambda count=2 * round_of_two: len(begun) >= count)
+            assert len(begun) == len(refused) == 2 * round_of_two
+        reply_to = f"{plane}.reply._.shop_example.web_example.id-1"
+        assert (set(begun), set(refused)) == ({"web.example"}, {(subject, reply_to)})

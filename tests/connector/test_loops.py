@@ -10,7 +10,8 @@ import threading
 
 import pytest
 
-from subtrie.connector import AckTimeout, Request
+from patience import until
+from subtrie.connector import AckTimeout, Request, Response
 
 HOST = "shop.example"
 
@@ -227,3 +228,21 @@ async def test_a_loop_that_ended_owes_no_wake_up(make):
         await asyncio.to_thread(ended)
         await asyncio.to_thread(runtime.hand_over, taken.set)
         await asyncio.wait_for(taken.wait(), 30)
+
+
+async def test_a_service_whose_loop_ended_without_a_shutdown_takes_nothing(make_memory, plane):
+    ended, web = make_memory(HOST), make_memory("web.example")
+    ended.endpoint("GET", "/")(lambda: "heard")
+
+    async def begin():
+        await ended.startup()
+        await until(lambda: not (ended._runtime._background or ended._server.runner.tasks))
+
+    await asyncio.to_thread(asyncio.run, begin())
+    async with web:
+        with pytest.raises(AckTimeout):
+            await web.request("GET", f"https://{HOST}/")
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET._"
+        for message in (Request("GET", f"https://{HOST}/"), Response(200)):
+            assert ended._server.receive_local(ended.endpoints[0], subject, message) is False
+    await ended.shutdown()

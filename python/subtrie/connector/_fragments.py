@@ -163,7 +163,7 @@ class Reassembler(Generic[Part]):
         transfer.size += len(part.body)
         self._bytes[key[0]] += len(part.body)
         self._size += len(part.body)
-        if self._size > self.max_size and not self._give_back(key):
+        if not self._give_back(key):
             self._end(key)
             raise HTTPError("too many bytes of fragmented messages at once", status=503)
         if transfer.size > self.max_body:
