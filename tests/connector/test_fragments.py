@@ -388,7 +388,9 @@ def test_a_fragment_is_a_message_of_its_own(kind):
 # --- a server alone
 
 
-def fragment(index, count, body=b"x", *, budget=0.0, source="web.example", **more) -> RequestEnvelope:
+def fragment(
+    index, count, body=b"x", *, budget=0.0, source="web.example", **more
+) -> RequestEnvelope:
     """Return a fragment of a request as a server has read it."""
     given = {"instance": "id-1", "message_id": "AAAAAAAA"} | more
     request = RequestEnvelope("POST", BIG, "/big", "", body, budget=budget)
