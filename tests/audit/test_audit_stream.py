@@ -121,6 +121,18 @@ def test_events_of_a_stream_are_those_of_a_read(spark, world, tmp_path):
     assert sorted((row["position"], row.get("op")) for row in found) == expected
 
 
+def test_a_file_that_was_removed_unread_is_an_error_unless_that_is_allowed(spark, world, tmp_path):
+    data = (world / "trace.log").read_bytes()
+    first = data.index(b"\n", 20_000) + 1
+    live = tmp_path / "trace.log"
+    live.write_bytes(data[:first])
+    run(spark, live, tmp_path)
+    live.write_bytes(data[data.index(b"\n", 40_000) + 1 :])
+    with pytest.raises(Exception, match="was removed before all of it was read"):
+        run(spark, live, tmp_path)
+    run(spark, live, tmp_path, fail_on_data_loss=False)
+
+
 def test_a_stream_that_redacts_needs_its_key(spark, tmp_path):
     with pytest.raises(ValueError, match="redacted with one key for every run"):
         audit_stream(spark, ["x.log"], out=tmp_path, checkpoint="c", redact=["path"])

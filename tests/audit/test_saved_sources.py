@@ -32,6 +32,7 @@ from subtrie.audit._schema import EVENTS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
 from subtrie.spark._decode import FIELDS
+from subtrie.spark._match import pattern_lines
 from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
 from subtrie.spark._sources.monitor_source import MonitorReader
 from subtrie.spark._sources.trace_source import TraceSourceReader
@@ -397,6 +398,24 @@ def test_patterns_may_be_a_list_and_are_checked_first(session):
         match(df, ["a..b"])
     with pytest.raises(ValueError, match="there is no column 'topic'"):
         match(df, ["a.*"], "topic")
+
+
+def test_patterns_of_a_table_are_in_the_order_of_its_columns_and_are_checked_first(session):
+    """Bug: of a table they were not checked: a line feed in one made two patterns of it."""
+    rows = [("b.*", "s2", 1), (">", "s1", 9), ("a.b", "s1", 7), ("a.b", "s3", 0), (">", "s2", 2)]
+    table = session.createDataFrame(rows, "pattern string, server string, start int").cache()
+    for columns, order in (
+        (["pattern"], ">,a.b,b.*"),
+        (["pattern", "server"], ">,a.b,b.*"),
+        (["start", "pattern"], "a.b,b.*,>"),
+        (["pattern", "server", "start"], "a.b,>,b.*"),
+    ):
+        assert pattern_lines(table.select(*columns)).decode().split() == order.split(",")
+    subjects = session.createDataFrame([("a.b",)], "subject string")
+    with pytest.raises(PatternError, match="whitespace"):
+        match(subjects, session.createDataFrame([("a.*",), ("a\nb",)], "pattern string"))
+    with pytest.raises(ValueError, match="has a row that is null"):
+        match(subjects, session.createDataFrame([("a.*",), (None,)], "pattern string"))
 
 
 def test_of_a_folder_of_logs_the_files_are_logs_and_folders_in_it_are_not(tmp_path):

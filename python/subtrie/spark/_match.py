@@ -38,7 +38,7 @@ def match(
 
     Raises:
         PatternError: A pattern is not one that nats-server accepts.
-        ValueError: A column is missing, or does not hold strings.
+        ValueError: A column is missing, or does not hold strings, or a pattern is null.
     """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
@@ -69,8 +69,8 @@ def pattern_lines(subscriptions: DataFrame | Iterable[str]) -> bytes:
     """Return the distinct patterns, oldest first, one per line.
 
     Raises:
-        PatternError: A pattern of a list is not one that nats-server accepts.
-        ValueError: The column ``pattern`` is missing, or one string was given.
+        PatternError: A pattern is not one that nats-server accepts.
+        ValueError: The column ``pattern`` is missing or has a null, or one string was given.
     """
     from pyspark.sql import functions as F
 
@@ -78,8 +78,7 @@ def pattern_lines(subscriptions: DataFrame | Iterable[str]) -> bytes:
         raise ValueError("the patterns must be a list of strings or a DataFrame, not one string")
     table = cast("DataFrame", subscriptions)
     if not hasattr(table, "columns"):
-        listed = dict.fromkeys(subscriptions)  # type: ignore[arg-type]
-        return "\n".join(Pattern(text, dialect="server") for text in listed).encode()
+        return _lines(dict.fromkeys(subscriptions))  # type: ignore[arg-type]
     text_column(table, "pattern")
     oldest: tuple[str, ...] = tuple(c for c in ("server", "start") if c in table.columns)
     if oldest:
@@ -87,7 +86,15 @@ def pattern_lines(subscriptions: DataFrame | Iterable[str]) -> bytes:
         patterns = ranked.orderBy("first", "pattern").select("pattern")
     else:
         patterns = table.select("pattern").distinct().orderBy("pattern")
-    return "\n".join(row[0] for row in patterns.toLocalIterator()).encode()
+    listed = [row[0] for row in patterns.toLocalIterator()]
+    if None in listed:
+        raise ValueError("the column 'pattern' has a row that is null; leave such rows out")
+    return _lines(listed)
+
+
+def _lines(patterns: Iterable[str]) -> bytes:
+    """Return patterns that are valid, one a line."""
+    return "\n".join(Pattern(text, dialect="server") for text in patterns).encode()
 
 
 def match_column(trie: Any, patterns: Sequence[str], subjects: pa.Array) -> dict[str, pa.Array]:

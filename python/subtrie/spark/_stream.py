@@ -115,12 +115,12 @@ def audit_stream(
         "paths": json.dumps(paths),
         "noted": json.dumps(files_there(paths) if noted is None else noted),
         "rows": "partials",
-        "complete": str(complete).lower(),
-        "failOnDataLoss": str(fail_on_data_loss).lower(),
-        "follow": str(may_be_several(logs)).lower(),
+        "complete": complete,
+        "failOnDataLoss": fail_on_data_loss,
+        "follow": may_be_several(logs),
+        "answers": questions is not None,
+        "heads": questions is not None and questions.payloads is not None,
     }
-    options["answers"] = str(questions is not None).lower()
-    options["heads"] = str(questions is not None and questions.payloads is not None).lower()
     if window is not None:
         options["window"] = str(micros(window))
     if split_bytes is not None:
