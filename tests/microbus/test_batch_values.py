@@ -192,7 +192,7 @@ def test_a_value_lives_as_long_as_a_result_may_ask_for_it(engine, seed):
     removed: dict[int, tuple[int, int]] = {}  # by id: the step, and the next id then
     results: list[tuple[int, int, Any, list[tuple[int, ...]]]] = []
     next_id = 0
-    for step in range(400):
+    for step in range(150):
         act = choose.choice(["add", "add", "remove", "match", "match", "drop", "drop", "clear"])
         if act == "add":
             subject = choose.choice(subjects)
