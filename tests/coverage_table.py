@@ -75,7 +75,7 @@ class Evidence(NamedTuple):
 
 @cache
 def python_tests() -> list[dict[str, object]]:
-    """Collect every test of Python with its requirements and whether it may be skipped."""
+    """Collect the tests of the files that name requirements, and whether each may be skipped."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requirements.json"
         environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
@@ -84,6 +84,8 @@ def python_tests() -> list[dict[str, object]]:
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
         command += ["-m", "cluster or not cluster"]  # those of other targets are evidence too
         command += ["-p", "requirement_plugin", "--requirements-to", str(file)]
+        command += [str(path) for path in sorted(TESTS.rglob("test_*.py"))
+                    if "requirement" in path.read_text(encoding="utf-8")]  # fmt: skip
         collected = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )

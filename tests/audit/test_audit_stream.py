@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StringType, StructField, StructType
 from truth import differences
 
+from subtrie.audit._readers.growing_log import RotatedAwayError
 from subtrie.audit._runs.run_folder import read_manifest
 from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
 from subtrie.spark._sessions.shipped_files import _sent
+from subtrie.spark._sources.trace_stream import TraceStreamReader
 from synthetic_traffic import write_traffic
 
 
@@ -131,6 +134,33 @@ def test_a_file_that_was_removed_unread_is_an_error_unless_that_is_allowed(spark
     with pytest.raises(Exception, match="was removed before all of it was read"):
         run(spark, live, tmp_path)
     run(spark, live, tmp_path, fail_on_data_loss=False)
+
+
+@pytest.mark.parametrize("step", ["division", "reading"])
+def test_a_file_may_be_removed_within_a_batch(world, tmp_path, monkeypatch, step):
+    monkeypatch.setattr("subtrie.audit._readers.growing_log._PAUSE", 0)
+    log = tmp_path / "trace.log"
+    options = {"path": str(log), "splitbytes": "20000"}
+    for strict in ("true", "false"):
+        log.write_bytes((world / "trace.log").read_bytes())
+        schema = StructType([StructField("op", StringType())])
+        reader = TraceStreamReader(schema, {**options, "failondataloss": strict})
+        start = reader.initialOffset()
+        end = reader.latestOffset(start)
+        parts = reader.partitions(start, end)
+        assert len(parts) > 5
+        log.unlink()
+
+        def again(reader=reader, parts=parts, start=start, end=end):
+            if step == "division":
+                return reader.partitions(start, end)
+            return sum((batch.to_pylist() for part in parts for batch in reader.read(part)), [])
+
+        if strict == "true":
+            with pytest.raises(RotatedAwayError, match="was removed before all of it was read"):
+                again()
+        else:
+            assert len(again()) == (1 if step == "division" else 0)
 
 
 def test_a_stream_that_redacts_needs_its_key(spark, tmp_path):

@@ -28,10 +28,11 @@ from subtrie.audit._readers.log_files import (
     log_size,
     shown_path,
 )
-from subtrie.audit._schema import EVENTS
+from subtrie.audit._schema import EVENTS, TABLE_KEYS
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
 from subtrie.spark._decode import FIELDS
+from subtrie.spark._lake import _merge
 from subtrie.spark._match import pattern_lines
 from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
 from subtrie.spark._sources.monitor_source import MonitorReader
@@ -540,3 +541,16 @@ def test_options_of_a_data_source_have_defaults(tmp_path):
     assert paths_of({"path": f"{tmp_path}/*"}) == [f"{tmp_path}/a", f"{tmp_path}/b"]
     with pytest.raises(FileNotFoundError, match="no file matches"):
         paths_of({"path": f"{tmp_path}/*.log"})
+
+
+def test_a_merge_reads_a_view_of_the_rows_that_is_gone_afterwards(session):
+    """The parquet files of this session cannot merge, which Spark says when it knows both sides."""
+    keys = [*TABLE_KEYS["cross_plane"]]
+    rows = session.createDataFrame([("a",) * len(keys)], keys)
+    rows.createOrReplaceTempView("held")
+    with pytest.raises(PySparkException, match="does not support MERGE INTO TABLE"):
+        _merge(rows, "cross_plane", "held")
+    with pytest.raises(PySparkException, match=f"with name `{keys[0]}` cannot be resolved"):
+        _merge(rows.drop(keys[0]), "cross_plane", "held")
+    assert session.catalog.dropTempView("held")
+    assert not any(table.isTemporary for table in session.catalog.listTables())

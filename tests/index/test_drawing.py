@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pydot
 import pytest
@@ -73,6 +74,7 @@ def test_mermaid(trie):
     assert lines[-1] == "  n4 --> n8"
 
 
+@cache  # both engines draw the same, and the parser takes seconds
 def _labels_of_dot(text):
     (graph,) = pydot.graph_from_dot_data(text)
     nodes = {node.get_name(): node.get_label() for node in graph.get_nodes()}

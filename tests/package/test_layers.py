@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2] / "python" / "subtrie"
@@ -62,6 +63,7 @@ def reached(edges: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
+@cache
 def graph(root: Path) -> dict[str, set[str]]:
     """Map each module to the modules that it imports."""
     known = modules(root)
