@@ -154,7 +154,8 @@ def test_a_file_may_be_removed_within_a_batch(world, tmp_path, monkeypatch, step
         def again(reader=reader, parts=parts, start=start, end=end):
             if step == "division":
                 return reader.partitions(start, end)
-            return sum((batch.to_pylist() for part in parts for batch in reader.read(part)), [])
+            batches = [batch for part in parts for batch in reader.read(part)]
+            return [row for batch in batches for row in batch.to_pylist()]
 
         if strict == "true":
             with pytest.raises(RotatedAwayError, match="was removed before all of it was read"):
