@@ -111,7 +111,7 @@ def audit_stream(
     target = target if "://" in target else os.path.abspath(target)
     register_source(spark, TraceSource)
     paths = [resolve_path(path) for path in logs]
-    options = {
+    options: dict[str, str | bool] = {
         "paths": json.dumps(paths),
         "noted": json.dumps(files_there(paths) if noted is None else noted),
         "rows": "partials",
