@@ -9,7 +9,6 @@ REPEAT ?= 1
 FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
-PROFILE ?= release
 LOAD ?= 60
 # Test processes: each starts a Spark session of its own (about 2 GB). One more than cores, as many
 # tests wait.
@@ -219,11 +218,11 @@ conformance: ## run the vector files against both engines (VECTORS=path)
 	done; exit $$status
 
 .PHONY: wheel
-wheel: ## build the wheel of this machine, and use it in a bare environment (PROFILE=develop: sooner)
+wheel: ## build the wheel of this machine, and use it in a bare environment
 	@tools/bootstrap build
 	@tools/bootstrap test
 	@rm -rf target/wheel
-	.venv/bin/maturin build --quiet --compression-level 9 --profile $(PROFILE) --locked --out target/wheel
+	.venv/bin/maturin build --quiet --compression-level 9 --release --locked --out target/wheel
 	$(PYTHON) -m pytest -q -m wheel tests/wheel/test_built_wheel.py
 
 .PHONY: wheel-twice
