@@ -13,7 +13,7 @@ import yaml
 from patience import until
 from subtrie import BusError
 from subtrie.connector import Connector, configurator
-from subtrie.connector._config import parse_config, value_of
+from subtrie.connector._config import REFRESH_PAUSE, parse_config, read_config_files, value_of
 
 TEXT = """\
 # of all services
@@ -80,6 +80,63 @@ def declared(connector):
         connector.config("Limit", default=1, parse=int),
         connector.config("Shelf", default="upper"),
     ]
+
+
+def test_files_of_one_domain_add_up_and_the_nearest_wins(tmp_path):
+    below = tmp_path / "below"
+    below.mkdir()
+    files = [tmp_path / "config.yaml", tmp_path / "config.local.yaml",
+             below / "config.yaml", below / "config.local.yaml"]  # fmt: skip
+    for number, file in enumerate(files):
+        lines = "".join(f"  {name}: {number}\n" for name in "ABCD"[number:])
+        file.write_text(f"Shop.Example:\n{lines}own{number}:\n  A: {number}\n")
+    values = read_config_files(below)
+    assert values.pop("shop.example") == {"A": "0", "B": "1", "C": "2", "D": "3"}
+    assert values == {f"own{number}": {"A": str(number)} for number in range(4)}
+    assert read_config_files(tmp_path)["shop.example"] == {"A": "0", "B": "1", "C": "1", "D": "1"}
+
+
+@pytest.mark.parametrize("follows", [False, True])
+async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(make_memory, follows):
+    shop, readings, go = make_memory("shop.example"), [], asyncio.Event()
+    async with shop:
+        configuration = shop._configuration
+
+        async def read():
+            readings.append(asyncio.get_running_loop().time())
+            await go.wait()
+            readings.append(asyncio.get_running_loop().time())
+            return True, {}, []
+
+        configuration._read = read
+        asking = [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
+        await until(lambda: readings)
+        if follows:
+            asking += [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
+            await asyncio.sleep(0)
+        asking[-2].cancel()
+        await asyncio.wait(asking[-2:-1])
+        assert [each.cancelled() for each in asking[-2:]] == [True, False]
+        go.set()
+        await asyncio.gather(asking[0 if follows else 1], asking[-1])
+    assert len(readings) == 4, "the second one who asks shares the next reading"
+    assert readings[2] - readings[1] >= 0.99 * REFRESH_PAUSE
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_values_of_a_test_are_given_back_at_its_end(make_memory, fails):
+    shop = make_memory("shop.example", config={"Shelf": "own"})
+    limit, shelf = declared(shop)
+    configuration = shop._configuration
+    limit.value = 7
+    for given in ({"Limit": "8"}, {"Shelf": "theirs"}, {"Limit": "9", "Shelf": "theirs"}, {}):
+        with contextlib.suppress(KeyError), configuration.replaced(given):
+            assert configuration._local() == {"Shelf": "own"} | given
+            limit.value, shelf.value = 10, "changed"
+            if fails:
+                raise KeyError
+        assert configuration._local() == {"Shelf": "own"}
+        assert (limit.get(), shelf.get()) == (7, "upper")
 
 
 async def test_sources_in_their_order(make_memory, tmp_path, monkeypatch):

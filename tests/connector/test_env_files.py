@@ -13,6 +13,7 @@ import yaml
 
 from subtrie.connector import Connector, _config_folders, _env_files, _io_thread
 from subtrie.connector._config import read_config_files
+from subtrie.connector._env_files import read_env_files
 
 from .nats_server import NatsServer
 
@@ -146,6 +147,23 @@ def test_a_pipe_named_env_yaml_does_not_hang_the_constructor(caplog):
     os.mkfifo("env.yaml", 0o600)
     assert Connector(HOST).locality == ""
     assert "not a regular file" in caplog.text
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["config.yaml", "config.local.yaml", "env.yaml", "env.local.yaml"])
+async def test_a_folder_of_the_name_of_a_file_is_not_read(name, caplog):
+    """A container whose file is missing has a folder there: no service started."""
+    Path(name).mkdir()
+    shop = Connector(HOST, nats="", deployment="TESTING")
+    limit = shop.config("Limit", default="1")
+    before = os.listdir("/dev/fd")
+    for _ in range(3):
+        assert (read_config_files(), read_env_files().values) == ({}, {})
+    assert len(os.listdir("/dev/fd")) == len(before), "each is closed"
+    async with shop:
+        assert limit.get() == "1"
+    told = [text for text in caplog.messages if "is not read" in text]
+    assert told == [f"{Path.cwd() / name} is not read: it is not a regular file"]
 
 
 async def test_the_line_at_startup_names_the_files_that_set_something(caplog):

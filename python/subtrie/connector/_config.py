@@ -221,7 +221,7 @@ class Configuration:
                 }
         except AckTimeout:
             answered = False  # there is no configurator
-        except (HTTPError, KeyError, TypeError) as error:
+        except (HTTPError, KeyError) as error:
             logger.warning(
                 "%s: the configuration cannot be read: %s",
                 self._client.host,
@@ -298,10 +298,11 @@ def _text_of(file: Path) -> str:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return ""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)  # ``open`` refuses that of a folder, and keeps it open
+        _warn_once("%s is not read: it is not a regular file", file)
+        return ""
     with open(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            _warn_once("%s is not read: it is not a regular file", file)
-            return ""
         data = opened.read(_MAX_SIZE + 1)
     if len(data) > _MAX_SIZE:
         _warn_once("%s is larger than %d bytes and not read", file, _MAX_SIZE)

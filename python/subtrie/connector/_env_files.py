@@ -77,12 +77,14 @@ def _lines(file: Path) -> dict[str, str]:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return {}
+    if fault := _fault(os.fstat(descriptor)):
+        os.close(descriptor)  # ``open`` refuses that of a folder, and keeps it open
+        if file not in _skipped:
+            _skipped.add(file)
+            logger.warning("%s is not read: %s", file, fault)
+        return {}
     with open(descriptor, "rb") as opened:
-        fault = _fault(os.fstat(descriptor))
-        data = b"" if fault else opened.read(_MAX_SIZE)
-    if fault and file not in _skipped:
-        _skipped.add(file)
-        logger.warning("%s is not read: %s", file, fault)
+        data = opened.read(_MAX_SIZE)
     lines = data.decode(errors="replace").splitlines()
     found = (_LINE.fullmatch(line) for line in lines)
     return {match[1]: match[2] or match[3] or match[4] or "" for match in found if match}
