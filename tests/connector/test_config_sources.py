@@ -97,15 +97,17 @@ def test_files_of_one_domain_add_up_and_the_nearest_wins(tmp_path):
 
 
 @pytest.mark.parametrize("follows", [False, True])
-async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(make_memory, follows):
+async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(
+    make_memory, monkeypatch, follows
+):
     shop, readings, go = make_memory("shop.example"), [], asyncio.Event()
     async with shop:
         configuration = shop._configuration
 
         async def read():
-            readings.append(asyncio.get_running_loop().time())
+            readings.append("begun")
             await go.wait()
-            readings.append(asyncio.get_running_loop().time())
+            readings.append("done")
             return True, {}, []
 
         configuration._read = read
@@ -114,13 +116,16 @@ async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(make_memor
         if follows:
             asking += [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
             await asyncio.sleep(0)
+        pause, sleep = [], asyncio.sleep
+        monkeypatch.setattr(asyncio, "sleep", lambda seconds: (pause.append(seconds), sleep(0))[1])
         asking[-2].cancel()
         await asyncio.wait(asking[-2:-1])
         assert [each.cancelled() for each in asking[-2:]] == [True, False]
         go.set()
         await asyncio.gather(asking[0 if follows else 1], asking[-1])
-    assert len(readings) == 4, "the second one who asks shares the next reading"
-    assert readings[2] - readings[1] >= 0.99 * REFRESH_PAUSE
+        monkeypatch.undo()
+    assert readings == ["begun", "done"] * 2, "the second one who asks shares the next reading"
+    assert pause == [REFRESH_PAUSE]
 
 
 @pytest.mark.parametrize("fails", [False, True])
