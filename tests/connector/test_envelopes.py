@@ -139,7 +139,7 @@ async def test_a_request_completes_once(by, then):
         assert (call.response is None) is (by == "fail")
         assert (call.error is None) is (by != "fail")
     assert outcomes == [201, 201]
-    await asyncio.wait_for(call._future, 1)
+    await call._future
     call.close()
 
 
@@ -159,7 +159,7 @@ async def test_a_response_in_process_is_of_the_host_that_was_asked(
         await asyncio.to_thread(thread.join)
     else:
         call.take(response(source=source))
-    await asyncio.wait_for(waiting, 1)
+    await waiting
     call.close()
     assert call._metrics.deliveries["memory"] == 1
     if right:
@@ -206,7 +206,7 @@ async def test_a_deadline_takes_back_its_own_cancellation_alone(cancelled_too):
     await asyncio.sleep(0)
     if cancelled_too:
         task.cancel()
-    await asyncio.wait((task,), timeout=1)
+    await asyncio.wait((task,))
     assert passed == [(not cancelled_too, int(cancelled_too))]
     assert not call.done, "the caller waits until its own time is over"
     call.close()
@@ -219,7 +219,7 @@ async def test_a_handler_that_is_done_has_no_deadline():
     assert call.limit(task, call.began + 0.01, begins=False)
     call.stop()
     assert not call.passed()
-    await asyncio.wait_for(call.wait(), 1)
+    await call.wait()
     assert call.error.status == 408
     assert (task.cancelling(), call._timeout[0]) == (0, call.expires)
     task.cancel()
