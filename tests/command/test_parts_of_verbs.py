@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie._cli import audit, audit_counts
+from subtrie._cli import audit, audit_counts, audit_tables
 from subtrie._cli import run as run_command
+from subtrie.audit import TABLES
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,19 @@ def test_a_finding_is_wrapped_on_a_terminal_only() -> None:
         assert max(map(len, lines)) <= longest
         assert longest - 5 < max(map(len, lines)), "no narrower than it must be"
         assert " ".join(lines) == text.strip()
+
+
+def test_a_name_with_a_hyphen_is_not_divided_between_lines() -> None:
+    text = " ".join(["orders-of-today"] * 20)
+    lines = audit_counts._wrapped(text, 80)
+    assert len(lines) > 1
+    assert " ".join(lines) == text
+
+
+def test_a_short_heading_is_one_of_a_column_and_shorter() -> None:
+    columns = {column for columns in TABLES.values() for column in columns}
+    assert set(audit_tables._SHORT) <= columns
+    assert all(len(short) < len(column) for column, short in audit_tables._SHORT.items())
 
 
 def test_which_files_are_looked_at(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from patience import PATIENCE, wait_until
 from subtrie._cli.app import app
+from subtrie._cli.tap import Address
 from subtrie.wire import capture
 
 
@@ -110,3 +111,17 @@ def test_a_port_that_is_taken_is_exit_2(tmp_path):
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("subtrie: ")
     assert "in use" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--to", "--listen"])
+def test_an_address_has_a_port(option, tmp_path):
+    """A text without a port, or whose port does not exist, is an error of the usage."""
+    other = {"--to": ["--listen", ":0"], "--listen": ["--to", "a:1"]}[option]
+    for text in ("", "host", "host:", "a:b", "a:65536", "a:-1", "a:\N{SUPERSCRIPT TWO}", "a: 1"):
+        done = CliRunner().invoke(app, ["tap", option, text, *other, "--out", str(tmp_path / "o")])
+        assert done.exit_code == 2, text
+        assert f"{text!r} is not a valid host:port" in done.output
+    assert not (tmp_path / "o").exists()
+    for text, parts in {"a:65535": ("a", 65_535), ":0": ("127.0.0.1", 0), "7": ("127.0.0.1", 7),
+                        "[::1]:7": ("::1", 7)}.items():  # fmt: skip
+        assert Address().convert(text, None, None) == parts
