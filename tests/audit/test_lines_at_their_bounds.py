@@ -101,6 +101,31 @@ def test_a_leaf_node_that_was_closed_has_no_user() -> None:
         assert [row["user"] for row in rows if row["op"] == "LS+"] == ["u.x", None]
 
 
+def test_a_leaf_node_logs_in_with_its_first_subscription() -> None:
+    """The server answers and asks before it accepts the node: these lines are not its login."""
+    connect = line('<<- [CONNECT {"user":"u.x"}]', conn="lid:1")
+    for count, op in product(range(3), ("PING", "PONG", "INFO {}", "MAPPING")):
+        before = [line(f"<<- [{op}]", conn="lid:1")] * count
+        rows = both(connect, *before, *[line("<<- [LS+ a]", conn="lid:1")] * 2, *before)
+        first = next(row["position"] for row in rows if row["op"] == "LS+")
+        assert [row["position"] for row in rows if row["op"] == "LOGIN"] == [first]
+
+
+@pytest.mark.parametrize("pid", ["[7] ", ""])
+def test_a_server_that_starts_again_has_other_clients_of_the_same_numbers(pid: str) -> None:
+    """Also in the same process, as the only one of a container has."""
+    lines = []
+    for user in ("u.v", "u.w"):
+        lines += [
+            line(f'<<- [CONNECT {{"nkey":"UN","user":"{user}"}}]', pid=pid),
+            *[line('"v1:go" - "A/nkey:UN" - <<- [PING]', pid=pid)] * 2,
+            f"{pid}{STAMP} [INF] Starting nats-server",
+        ]
+    rows = both(*lines)
+    told = [(row["op"], row["subject"]) for row in rows if row["op"] in ("LOGIN", "CLAIM")]
+    assert told == [("LOGIN", "1.2.3.4"), ("CLAIM", "u.v"), ("LOGIN", "1.2.3.4"), ("CLAIM", "u.w")]
+
+
 OPERATIONS = ["PUB", "HPUB", "MSG", "HMSG", "SUB", "UNSUB", "DELSUB", "MAPPING", "PING", "LS+",
               "LS-", "RMSG", "LMSG", "A" * 12, "A" * 13, "A1", ""]  # fmt: skip
 SIZES = ["2", "0", "9" * 17, "9" * 18, "x", "-1"]
@@ -160,8 +185,9 @@ def test_a_message_about_a_connection_has_its_row(conn: str) -> None:
         "Leaf connection closed: Client Closed Remote:  r ", 'Gateway connection closed "n"',
     ]  # fmt: skip
     peers = ["1.2.3.4:5", "[::1]:5", "::1:5", "host", "[::1]"]
+    message = "PUB a 2" if conn == "cid:1" else "LMSG a 2"
     before = [line('<<- [CONNECT {"user":"u.x"}]', conn=conn), line("<<- [LS+ a]", conn=conn),
-              line("<<- [PUB a 2]", conn=conn)]  # fmt: skip
+              line(f"<<- [{message}]", conn=conn)]  # fmt: skip
     after = [line("<<- [PUB a 2]", conn=conn), line("<<- [PUB b 2]", conn="cid:9"),
              line("<<- [LMSG a 2]", conn=conn)]  # fmt: skip
     for text in texts:

@@ -85,7 +85,9 @@ def test_parts_add_up_in_any_order_and_grouping(times: list[int], seed: int) -> 
 
 
 def test_other_lists_are_refused() -> None:
-    for numbers in ([3, 0, 1], [2, 1, 1], [0, 0, 1], [1, 0]):
+    most = [1, 0, *[1] * 32]
+    assert added_rates(pa.array([most], LISTS), [0], 1).to_pylist() == [most]
+    for numbers in ([3, 0, 1], [2, 1, 1], [0, 0, 1], [1, 0], [*most, 1]):
         with pytest.raises(ValueError, match="is not a rate"):
             added_rates(pa.array([numbers], LISTS), [0], 1)
 

@@ -279,6 +279,19 @@ def test_a_line_has_a_longest_length(size: int, end: str) -> None:
         compare(f"{text}{'2' * (size - len(text) - len(end))}{end}\n{line('<<- [PING]')}".encode())
 
 
+@pytest.mark.parametrize("size", [65_536, 65_537, 66_000])
+@pytest.mark.parametrize("wrap", [docker, cri])
+def test_of_a_long_record_of_a_container_the_first_bytes_are_the_line(wrap: Any, size: int) -> None:
+    begin = line('"v1:go:n" - "A/user:x" - <<- MSG_PAYLOAD: ["')
+    record = wrap(begin + "2" * (size - len(wrap(begin + '"]'))) + '"]')
+    assert len(record) == size
+    publish = line('"v1:go:n" - "A/user:x" - <<- [PUB a 2]')
+    rows = compare(f"{wrap(publish)}\n{record}\n{wrap(publish)}\n".encode())
+    assert [row["op"] for row in rows if row["reason"] is None] == ["PUB"] * 2
+    cut = [row["_corrupt_record"] for row in rows if row["reason"] is not None]
+    assert all(text.startswith(begin + "222") for text in cut)
+
+
 @pytest.mark.parametrize("length", [0, 1, 511, 512, 513])
 @pytest.mark.parametrize("sign", ["x", "\u00e9"])
 def test_the_first_bytes_of_a_line_that_is_not_read_are_kept(length: int, sign: str) -> None:

@@ -186,3 +186,16 @@ def test_cycles_through_the_sequence_are_collected(engine):
     del value, trie
     gc.collect()
     assert watch() is None
+
+
+def test_an_index_forgets_the_copies_that_are_gone(trie):
+    """Handles are referred to weakly for the copies of an index, while there is one."""
+    made = trie.update(patterns=["a", "b.*", "b.c"], values=[1, 2, 3])
+    copies = [trie.copy()]
+    copies.append(copies[0].copy())
+    handles = list(copies[1])
+    assert [list(each) for each in (trie, *copies)] == [handles] * 3
+    copies.clear()
+    trie.copy()
+    assert [weakref.getweakrefcount(handle) for handle in made] == [0, 0, 0]
+    assert trie.subscriptions("b.c") == (handles[1], handles[2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import itertools
 from pathlib import Path
 
@@ -56,6 +58,37 @@ def test_memory_is_released(engine, name):
     left = trie.stats()
     assert left[:-1] == (0,) * 6
     assert left.memory <= empty + full // 20 + 1024
+
+
+class AllocatorStatistics(ctypes.Structure):
+    """The result of ``mallinfo2`` of the C library."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                     "uordblks", "fordblks", "keepcost")
+    ]  # fmt: skip
+
+
+def allocated():
+    """Return the bytes that the process has allocated; small Python objects are not among them."""
+    statistics = ctypes.CDLL(None).mallinfo2
+    statistics.restype = AllocatorStatistics
+    found = statistics()
+    return found.uordblks + found.hblkhd
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
+@pytest.mark.parametrize("name", SETS)
+def test_the_memory_is_what_the_process_allocates(name):
+    """Of the index itself and of what it keeps for each subscription."""
+    rows = [(p, None, "q" if n % 2 else None) for n, p in enumerate(SETS[name])]
+    trie = subtrie._subtrie.SubjectTrie()
+    gc.collect()
+    before, empty = allocated(), trie.stats().memory
+    trie.update(rows)
+    grown = trie.stats().memory - empty
+    assert allocated() - before == pytest.approx(grown, rel=0.1, abs=10_000)
 
 
 @pytest.mark.parametrize(
