@@ -337,6 +337,47 @@ def test_request_refused(engine, changes, reason, field, position, status):
     assert "\n" not in str(error)
 
 
+LONG = "n" * 600
+#: For each encoder its arguments, and the names of those that may be long.
+ENCODERS = {
+    "encode_request": (REQUEST, ("path", "slot", "host")),
+    "encode_subscription": (
+        {name: REQUEST[name] for name in REQUEST if name != "source"}, ("path", "slot", "host"),
+    ),
+    "encode_reply": ({"plane": "p", "source": "a.b", "host": "c.d", "id": "id-x"}, ("id", "host")),
+    "encode_reply_subscription": ({"plane": "p", "host": "c.d", "id": "id-x"}, ("id", "host")),
+    "request_from_url": (
+        {"plane": "p", "source": "a.b", "method": "GET", "url": "https://c.d"}, ("url",),
+    ),
+    "subscription_from_route": (
+        {"plane": "p", "host": "c.d", "method": "GET", "route": "/x"}, ("route", "slot"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("A37")
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_address_that_is_too_long_shows_its_longest_argument(engine, name):
+    """Bug: the message named the host for a long id of a reply, and the path for a slot."""
+    arguments, long = ENCODERS[name]
+    begins = {
+        "path": "/",
+        "slot": "id-",
+        "id": "id-",
+        "url": "https://c.d/",
+        "route": "/",
+        "host": "c.",
+    }
+    for field in long:
+        for other in {"plane", *long} - {field}:
+            longer = {other: "o" * 40, field: LONG * 2}
+            given = arguments | {each: begins.get(each, "") + longer[each] for each in longer}
+            with pytest.raises(subtrie.AddressError) as caught:
+                getattr(engine, name)(**given)
+            assert (caught.value.reason, caught.value.field) == ("too-long", None), (field, other)
+            assert str(caught.value).startswith(repr(given[field])[:40]), (field, other)
+
+
 @pytest.mark.parametrize(
     ("path", "reason", "position"),
     [

@@ -1,7 +1,8 @@
 //! Reading of plain messages, with `httparse`.
 //!
 //! `httparse` accepts some heads that a strict parser refuses or reads otherwise: lines that end with
-//! a bare LF, empty lines before the head, repeated lengths. They are not plain.
+//! a bare LF, empty lines before the head, repeated lengths. They are not plain. A line that continues
+//! the one before it is refused by `httparse` itself.
 
 use subtrie::microbus::METHODS;
 
@@ -170,10 +171,6 @@ fn split(data: &[u8]) -> Option<(&[u8], &[u8])> {
         }
         if end == line + 1 {
             return data.split_at_checked(end + 1);
-        }
-        // A line that begins with a space continues the one before it.
-        if matches!(bounded.get(line), Some(b' ' | b'\t')) {
-            return None;
         }
         line = end + 1;
     }

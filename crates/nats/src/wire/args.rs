@@ -312,7 +312,7 @@ impl ArgumentLine<'_> {
     // A53
     fn parse_legacy_unsub(&self) -> Result<Fields, LineError> {
         let args = self.split();
-        let has_sid = args.count > 1 && is_rsid(args.text(args.at(1)));
+        let has_sid = is_rsid(args.text(args.at(1)));
         let rest = args.count.wrapping_sub(usize::from(has_sid));
         let (printed_sid, sid) = if has_sid {
             (args.at(0), args.at(1))

@@ -36,14 +36,18 @@ pub(super) fn port_text<'a>(value: &'a Any<'_>) -> PyResult<Port<'a>> {
     Err(type_error(value, "port", "int or str"))
 }
 
-/// Build the exception for an error. It shows the argument that is not valid, or the last one if the
-/// error does not name an argument.
+/// Build the exception for an error. It shows the argument that is not valid, or the longest one if
+/// the address as a whole is too long.
 pub(super) fn address_error(error: &Error, arguments: &[(&str, &Any<'_>)]) -> PyErr {
-    let invalid = arguments
+    let named = arguments
         .iter()
-        .find(|(name, _)| Some(*name) == error.field)
-        .or(arguments.last());
-    match invalid {
+        .find(|(name, _)| Some(*name) == error.field);
+    // The first of several that are equally long.
+    let longest = || {
+        let texts = arguments.iter().rev();
+        texts.max_by_key(|(_, value)| value.len().unwrap_or(0))
+    };
+    match named.or_else(longest) {
         Some((_, value)) => exception_about(value, ErrorClass::Address, error),
         None => PyTypeError::new_err(error.to_string()),
     }

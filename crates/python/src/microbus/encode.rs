@@ -25,11 +25,10 @@ macro_rules! text {
     };
 }
 
-/// Define a function that encodes its arguments to a `Subject` or a `Pattern`; `order` is that in which
-/// they are validated.
+/// Define a function that encodes its arguments to a `Subject` or a `Pattern`.
 macro_rules! encoder {
     ($(#[$doc:meta])* $name:ident($($argument:ident),+ $(; $slot:ident, $signature:tt)?) -> $form:ident,
-     order ($($named:ident),+), $encode:expr) => {
+     $encode:expr) => {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(
@@ -43,7 +42,8 @@ macro_rules! encoder {
             $($slot: OptionalArg<'py>)?
         ) -> PyResult<Any<'py>> {
             $(let $slot = &or_empty(py, $slot);)?
-            let encoded = $encode.map_err(|error| address_error(&error, named!($($named),+)))?;
+            let encoded = $encode
+                .map_err(|error| address_error(&error, named!($($argument),+ $(, $slot)?)))?;
             new_text(py, &encoded, Form::$form)
         }
     };
@@ -55,7 +55,6 @@ encoder! {
         plane, port, source, host, method, path;
         slot, "(*, plane, port, source, host, method, path, slot='')"
     ) -> Subject,
-    order (plane, port, source, host, method, slot, path),
     microbus::encode_request(&RequestParts {
         plane: text!(plane),
         port: port_text(port)?,
@@ -72,7 +71,6 @@ encoder! {
     encode_subscription(
         plane, port, host, method, path; slot, "(*, plane, port, host, method, path, slot='')"
     ) -> Pattern,
-    order (plane, port, host, method, slot, path),
     microbus::encode_subscription(&SubscriptionParts {
         plane: text!(plane),
         port: port_text(port)?,
@@ -86,7 +84,6 @@ encoder! {
 encoder! {
     /// Encode the subject of a reply from `source` to the instance `id` of `host`.
     encode_reply(plane, source, host, id) -> Subject,
-    order (plane, source, id, host),
     microbus::encode_reply(&ReplyParts {
         plane: text!(plane),
         source: text!(source),
@@ -98,14 +95,12 @@ encoder! {
 encoder! {
     /// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
     encode_reply_subscription(plane, host, id) -> Pattern,
-    order (plane, id, host),
     microbus::encode_reply_subscription(text!(plane), text!(host), text!(id))
 }
 
 encoder! {
     /// Encode the subject of a request to a URL.
     request_from_url(plane, source, method, url) -> Subject,
-    order (plane, source, method, url),
     microbus::request_from_url(text!(plane), text!(source), text!(method), text!(url))
 }
 
@@ -114,7 +109,6 @@ encoder! {
     subscription_from_route(
         plane, host, method, route; slot, "(*, plane, host, method, route, slot='')"
     ) -> Pattern,
-    order (plane, host, method, slot, route),
     microbus::subscription_from_route(
         text!(plane), text!(host), text!(method), text!(route), text!(slot),
     )

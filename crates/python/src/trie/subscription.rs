@@ -180,7 +180,7 @@ impl Subscription {
             dialect: Dialect::from_name(&dialect).ok_or_else(invalid)?,
             pattern: Mutex::new(pattern.unbind()),
             single: PyTuple::new(py, [value])?.unbind(),
-            queue: queue.as_ref().map(exact_text).transpose()?,
+            queue: queue.map(Bound::unbind),
         };
         let set = self.0.set(fields);
         set.map_err(|_| PyAttributeError::new_err("a subscription is immutable"))

@@ -62,7 +62,7 @@ def encode_request(
             method_token,
             *path_tokens(path),
         ],
-        path,
+        longest(plane, port, source, host, method, path, slot),
     )
 
 
@@ -105,7 +105,7 @@ def encode_subscription(
             "*" if method_token == "ANY" else method_token,  # S0-057
             *tokens,
         ],
-        path,
+        longest(plane, port, host, method, path, slot),
     )
 
 
@@ -121,7 +121,10 @@ def encode_reply(*, plane: str, source: str, host: str, id: str) -> Subject:
         host_token = flatten_host(any_host_of(host))
     with argument("id", id):
         id_token = id_of(id)
-    return subject_of([plane, "reply", "_", source_token, host_token, id_token], host)
+    return subject_of(
+        [plane, "reply", "_", source_token, host_token, id_token],
+        longest(plane, source, host, id),
+    )
 
 
 def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
@@ -134,7 +137,13 @@ def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
         host_token = flatten_host(any_host_of(host))
     with argument("id", id):
         id_token = id_of(id)
-    return pattern_of([plane, "reply", "_", "*", host_token, id_token], host)
+    return pattern_of([plane, "reply", "_", "*", host_token, id_token], longest(plane, host, id))
+
+
+def longest(*arguments: object) -> str:
+    """Return the longest text, the first of several: it makes an address too long."""
+    texts = [argument for argument in arguments if isinstance(argument, str)]
+    return max(texts, key=len)
 
 
 def subject_of(tokens: list[str], value: str) -> Subject:
