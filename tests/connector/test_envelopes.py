@@ -75,6 +75,15 @@ def test_each_receiver_of_a_request_has_headers_of_its_own():
     assert plain.headers["X-Mark"] == "1"
 
 
+def test_the_headers_of_the_sender_are_not_added_to_those_that_were_given():
+    ids = SimpleNamespace(message=lambda: "BBBBBBBB")
+    sender = SimpleNamespace(ids=ids, sender_headers=lambda op: {"Microbus-Op-Code": [op]})
+    sent = request(sender=sender, message_id="")
+    assert sent.headers["Microbus-Op-Code"] == control_headers.REQUEST
+    assert sent.headers["Microbus-Msg-Id"] == "BBBBBBBB"
+    assert GIVEN == {"X-Mark": ["1"]}
+
+
 def test_each_receiver_of_a_response_has_headers_of_its_own():
     error = HTTPError("no", status=404)
     sent = response(404, control_headers.ERROR)
@@ -105,9 +114,12 @@ OTHERS = [
 def test_the_headers_that_go_along_with_nested_calls(written):
     given = {name: [name.lower(), "2"] for name in [*FORWARDED, *OTHERS]}
     made = RequestEnvelope("GET", URL, "/a", "", b"", given)
-    if written:
+    expected = {name: given[name] for name in FORWARDED}
+    if written:  # as of a request that came over the bus: then its headers are what counts
         assert made.headers.all("X-Mark") == ["x-mark", "2"]
-    assert forwarded_headers(made) == {name: given[name] for name in FORWARDED}
+        made.headers["Traceparent"] = "3"
+        expected["Traceparent"] = ["3"]
+    assert forwarded_headers(made) == expected
 
 
 # --- what a request that waits receives
@@ -223,3 +235,47 @@ async def test_a_handler_that_is_done_has_no_deadline():
     assert call.error.status == 408
     assert (task.cancelling(), call._timeout[0]) == (0, call.expires)
     task.cancel()
+
+
+async def test_a_handler_that_goes_on_after_its_deadline_ends_no_later_than_the_request():
+    call, ended = pending(), asyncio.Event()
+
+    async def handler() -> None:
+        while not ended.is_set():
+            try:
+                await ended.wait()
+            except asyncio.CancelledError:
+                assert call.passed()
+
+    task = asyncio.ensure_future(handler())
+    await asyncio.sleep(0)
+    assert call.limit(task, call.began, begins=False)
+    call._on_time()
+    await asyncio.sleep(0)
+    assert call._timeout[0] == call.expires
+    assert not call.done
+    call._on_time()
+    assert call.error.status == 408
+    ended.set()
+    await task
+
+
+@pytest.mark.parametrize(("handling", "passed", "kept"), [
+    (False, False, 0), (True, False, 1), (True, True, 0),
+])  # fmt: skip
+async def test_a_call_that_is_closed_keeps_the_timer_of_a_handler_alone(handling, passed, kept):
+    call = pending()
+    task = asyncio.ensure_future(asyncio.Event().wait())
+    await asyncio.sleep(0)
+    if handling:
+        assert call.limit(task, call.expires, begins=False)
+    waiting = call.wait()
+    assert len(call._timers) == 1
+    if passed:
+        call._timers.cancel(call._timeout)
+        call._on_time()
+        assert len(call._timers) == 1
+    call.close()
+    assert len(call._timers) == kept
+    task.cancel()
+    waiting.cancel()
