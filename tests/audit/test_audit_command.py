@@ -512,3 +512,11 @@ def test_the_running_session_is_of_the_master_that_is_given(spark) -> None:
     assert cluster_session(spark.conf.get("spark.master")) is spark
     with pytest.raises(SparkStartError, match=r"a session on .* is running"):
         cluster_session("local[7]")
+
+
+@pytest.mark.parametrize("name", ["no\x1b[31m.log", "no\x1b[31m/*.log"])
+def test_a_log_that_is_not_there_is_named_without_control_characters(tmp_path, name):
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / name)])
+    assert (done.exit_code, "\x1b" in done.output) == (2, False)
+    assert "no log in " in done.output
+    assert name.replace("\x1b", "\\x1b") in done.output

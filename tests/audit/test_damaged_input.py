@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from trace_writer import Trace
 
 from patience import wait_until
+from subtrie._cli import audit as audit_command
 from subtrie._cli.app import app
 from subtrie.audit._partial.parts import Reading, plan
 from subtrie.audit._runs.run_folder import MANIFEST, RunFolder
@@ -101,6 +102,11 @@ def _plan_and_remove(paths: list[str], split_bytes: int | None) -> Any:
 def test_bad_input_that_spark_did_not_see_is_told_and_other_errors_are_not() -> None:
     assert failure_text(ValueError("not a table of events")) == "not a table of events"
     assert failure_text(KeyError("x")) is None
+    with pytest.raises(KeyError, match="x"):
+        audit_command._failed_on_spark(KeyError("x"))
+    with pytest.raises(SystemExit) as ended:
+        audit_command._failed_on_spark(ValueError("not a table of events"))
+    assert ended.value.code == 2
 
 
 def test_a_worker_without_a_package_is_told_how_to_get_it(spark) -> None:

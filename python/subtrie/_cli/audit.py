@@ -16,7 +16,7 @@ from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
 from .stage_progress import StageProgress
-from .stream import printable, reader_may_leave
+from .stream import bad_input, printable, reader_may_leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ def audit(
     on_spark = bool(master or remote or lake != "parquet")
     kept = None if memory is None else _bytes(memory)
     if page is not None and not os.path.isdir(os.path.dirname(os.path.abspath(page))):
-        _bad(f"--report {printable(page)}: its folder does not exist")
+        _bad(f"--report {page}: its folder does not exist")
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
         started: list[SparkSession] = []
@@ -226,7 +226,7 @@ def audit(
                 write_report(result, out if lake == "parquet" else None, logs, page)
         except OSError as error:
             named = error.filename is not None and error.strerror is not None
-            _bad(f"{printable(str(error.filename))}: {error.strerror}" if named else str(error))
+            _bad(f"{error.filename}: {error.strerror}" if named else str(error))
         except (SubtrieError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
@@ -280,7 +280,7 @@ def _failed_on_spark(error: Exception) -> None:
     told = str(error) if isinstance(error, SparkStartError) else failure_text(error)
     if told is None:
         raise error
-    _bad(told)
+    _bad(*told.split("\n"))  # what Spark printed has several
 
 
 def _bytes(text: str) -> int:
@@ -288,7 +288,7 @@ def _bytes(text: str) -> int:
     number, unit = (text[:-1], text[-1:].lower()) if text[-1:].isalpha() else (text, "")
     factor = _UNITS.get(unit, 1 if not unit else 0)
     if not number.isdigit() or not int(number) * factor:
-        _bad(f"--memory {printable(text)} is not a size: write 512m or 2g")
+        _bad(f"--memory {text} is not a size: write 512m or 2g")
     return int(number) * factor
 
 
@@ -298,10 +298,9 @@ def _interrupted() -> NoReturn:
     raise SystemExit(130) from None
 
 
-def _bad(message: str) -> Any:
+def _bad(*lines: str) -> Any:
     """Print the message and exit with 2."""
-    print(f"subtrie audit: {message}", file=sys.stderr)
-    raise SystemExit(2)
+    bad_input("audit", *lines)
 
 
 def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -322,12 +321,12 @@ def _size(path: str) -> int:
     try:
         size = log_size(path)
         if input_kind(path) == "log" and not holds_server_lines(path):
-            _bad(f"{printable(path)}: no line of nats-server among the first; is it a trace log?")
+            _bad(f"{path}: no line of nats-server among the first; is it a trace log?")
         return size
     except ValueError as error:  # JSON that is not a snapshot
-        return int(_bad(printable(str(error))))
+        return int(_bad(str(error)))
     except OSError as error:
-        return int(_bad(f"{printable(path)}: {error.strerror or error}"))
+        return int(_bad(f"{path}: {error.strerror or error}"))
 
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
@@ -337,7 +336,7 @@ def _check_distinct(logs: tuple[str, ...]) -> None:
     seen: set[str] = set()
     for path in logs:
         if resolve_path(path) in seen:
-            _bad(f"{printable(path)} is given twice; give one log per broker")
+            _bad(f"{path} is given twice; give one log per broker")
         seen.add(resolve_path(path))
 
 

@@ -100,9 +100,10 @@ def say_good(text: str) -> None:
     say(("✓", "green"), f" {text}")
 
 
-def bad_input(command: str, message: str) -> NoReturn:
+def bad_input(command: str, *lines: str) -> NoReturn:
     """Print an error of a command, and exit with 2."""
-    print(f"subtrie {command}: {printable(message)}", file=sys.stderr)
+    text = "\n".join(map(printable, lines))
+    print(f"subtrie {command}: {text}", file=sys.stderr)
     raise SystemExit(2)
 
 
