@@ -196,6 +196,18 @@ async def test_fragments_that_do_not_fit_end_the_transfer(make_nats, broker, pla
     assert (answer.headers[control_headers.OP_CODE], answer.status) == ("Err", status)
 
 
+async def test_a_transfer_that_is_open_when_its_service_ends_is_given_up(make_nats, broker, plane):
+    shop = make_nats(HOST)
+    shop.endpoint("POST", "/big")(lambda request: request.body)
+    async with Sender(broker.url, plane, shop) as sender:
+        async with shop:
+            await sender.send(1, 2, b"a")
+            await until(lambda: len(shop._server.transfers))
+        assert len(shop._server.transfers) == 0
+        answer = await sender.answer()
+    assert (answer.status, b"the service is shutting down" in answer.body) == (503, True)
+
+
 async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
     async def story(sender):
         await sender.send(1, 2, b"a")
