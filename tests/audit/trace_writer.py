@@ -26,9 +26,12 @@ class Trace:
             f'cid:{conn} - "v1:x"{named} - {rest}'
         )
 
-    def publish(self, conn: int, subject: str, payload: str = "hi", reply: str = "") -> None:
-        """Write a publish and its payload line."""
+    def publish(
+        self, conn: int, subject: str, payload: str = "hi", reply: str = "", late: float = 0
+    ) -> None:
+        """Write a publish and its payload line, which comes ``late`` seconds later."""
         self.write(conn, f"<<- [PUB {subject} {reply + ' ' if reply else ''}{len(payload)}]")
+        self.tick(late)
         if payload:
             self.write(conn, f'<<- MSG_PAYLOAD: ["{payload}"]')
 
@@ -67,15 +70,19 @@ def random_trace(seed: int, *, steps: int = 60, quiet: float = 0) -> str:
         payload, reply = dice.choice(["", "hi", "yo"]), dice.choice(["", "", "r"])
         what = dice.random()
         if what < 0.35:
-            trace.publish(conn, subject, payload, reply)
+            trace.publish(conn, subject, payload, reply, dice.choice([0, 0, 0, 0, 0, 0.9]))
         elif what < 0.75:
             trace.deliver(conn, subject, str(dice.randint(0, 2)), payload, reply)
         elif what < 0.8:
             trace.write(conn, f'Publish Violation - Subject "{subject}"', level="ERR")
         elif what < 0.9:
-            trace.write(conn, dice.choice(["<<- [PING]", "->> [PONG]", "<<- [UNSUB 9 ]"]))
+            sid = dice.randint(0, 3)
+            trace.write(conn, dice.choice([
+                "<<- [PING]", "->> [PONG]", f"<<- [UNSUB {sid} ]", f"<<- [UNSUB {sid} 2]",
+                f"<-> [DELSUB {sid}]",
+            ]))  # fmt: skip
         elif what < 0.95:
             trace.lines.append(dice.choice(["", "junk", "[7] 2026/11/21 08:00", "\x00\xff"]))
         else:
-            trace.write(conn, "<-> [DELSUB 9]")
+            trace.subscribe(conn, subject, str(dice.randint(0, 3)), dice.choice(["", "", "q"]))
     return trace.text()
