@@ -62,7 +62,7 @@ def encode_request(
             method_token,
             *path_tokens(path),
         ],
-        longest(plane, port, source, host, method, path, slot),
+        (plane, port, source, host, method, path, slot),
     )
 
 
@@ -105,7 +105,7 @@ def encode_subscription(
             "*" if method_token == "ANY" else method_token,  # S0-057
             *tokens,
         ],
-        longest(plane, port, host, method, path, slot),
+        (plane, port, host, method, path, slot),
     )
 
 
@@ -123,7 +123,7 @@ def encode_reply(*, plane: str, source: str, host: str, id: str) -> Subject:
         id_token = id_of(id)
     return subject_of(
         [plane, "reply", "_", source_token, host_token, id_token],
-        longest(plane, source, host, id),
+        (plane, source, host, id),
     )
 
 
@@ -137,33 +137,26 @@ def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
         host_token = flatten_host(any_host_of(host))
     with argument("id", id):
         id_token = id_of(id)
-    return pattern_of([plane, "reply", "_", "*", host_token, id_token], longest(plane, host, id))
+    return pattern_of([plane, "reply", "_", "*", host_token, id_token], (plane, host, id))
 
 
-def longest(*arguments: object) -> str:
-    """Return the longest text, the first of several: it makes an address too long."""
-    texts = [argument for argument in arguments if isinstance(argument, str)]
-    return max(texts, key=len)
-
-
-def subject_of(tokens: list[str], value: str) -> Subject:
+def subject_of(tokens: list[str], arguments: tuple[object, ...]) -> Subject:
     """Join the tokens and check the limits of the grammar."""  # A37
-    joined = ".".join(tokens)
-    with argument(None, value):
-        _bounded(check_subject, joined)
-    return Subject._of(joined, "strict")
+    return Subject._of(_joined(check_subject, tokens, arguments), "strict")
 
 
-def pattern_of(tokens: list[str], value: str) -> Pattern:
+def pattern_of(tokens: list[str], arguments: tuple[object, ...]) -> Pattern:
     """Join the tokens and check the limits of the grammar."""  # A37
+    return Pattern._of(_joined(check_pattern, tokens, arguments), "strict")
+
+
+def _joined(check: Callable[[str], None], tokens: list[str], arguments: tuple[object, ...]) -> str:
     joined = ".".join(tokens)
-    with argument(None, value):
-        _bounded(check_pattern, joined)
-    return Pattern._of(joined, "strict")
-
-
-def _bounded(check: Callable[[str], None], joined: str) -> None:
     try:
         check(joined)
     except SubtrieError as error:
-        raise RuleViolation(error.reason, error.position) from None
+        # The longest text, the first of several, makes the address too long.
+        longest = max((each for each in arguments if isinstance(each, str)), key=len)
+        with argument(None, longest):
+            raise RuleViolation(error.reason, error.position) from None
+    return joined

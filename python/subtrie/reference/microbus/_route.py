@@ -13,7 +13,7 @@ from ..._core.address import Target
 from ..._core.subject import Pattern, Subject
 from ..._nats.absolute_url import url_parts
 from ._arguments import RuleViolation, argument, text
-from ._encode import longest, pattern_of, subject_of
+from ._encode import pattern_of, subject_of
 from ._escape import flatten_host
 from ._fields import method_of, plane_of, published_method_of, slot_of, trust_of
 from ._hosts import any_host_of, route_host_of, slot_cut_of, source_of_encoder
@@ -49,7 +49,7 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
             method_token,
             *path_tokens(target.path),
         ],
-        longest(plane, source, method, url),
+        (plane, source, method, url),
     )
 
 
@@ -130,7 +130,7 @@ def subscription_from_route(
             "*" if method_token == "ANY" else method_token,
             *tokens,
         ],
-        longest(plane, host, method, route, slot),
+        (plane, host, method, route, slot),
     )
 
 
