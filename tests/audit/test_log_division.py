@@ -22,6 +22,8 @@ from subtrie.audit._readers.log_reader import (
     whole_logs,
 )
 
+_NEVER = 1 << 62
+
 
 def state_before(data: bytes, target: int, *, skim: int | None) -> tuple[int, bytes] | None:
     """Return the first line at which a log is divided, and the state before it."""
@@ -84,6 +86,114 @@ def test_a_log_that_cannot_be_skimmed_is_read_in_full(times: bool, tmp_path: Pat
 def rows(part: LogRange) -> list[dict]:
     found = [row for batch in read_range(part) for row in batch.to_pylist()]
     return sorted(found, key=lambda row: row["position"])
+
+
+def test_a_log_is_divided_at_positions_near_each_other() -> None:
+    """After the first one it is decided anew whether the next can be reached."""
+    trace = Trace()
+    trace.subscribe(3, "s", "1")
+    for at in range(300):
+        trace.tick(1.7)
+        trace.publish(at % 2 + 1, "s")
+        trace.deliver(3, "s", "1")
+    data = trace.text().encode()
+    (first, _) = state_before(data, 20_000, skim=None) or (0, b"")
+    for gap in range(200, 6_000, 200):
+        divider = native().LogDivider([20_000, 20_000 + gap], skim=1)
+        divider.feed(data)
+        positions = [position for position, _ in divider.take()]
+        assert (divider.failed, len(positions)) == (False, 2)
+        assert positions[0] == first  # it skims no further than shortly before it
+
+
+def test_a_subscription_with_a_blank_before_it_is_not_skimmed() -> None:
+    trace = Trace()
+    for at in range(100):
+        trace.tick(1.7)
+        trace.publish(1, "s")
+        trace.deliver(3, "s", "1")
+        if at == 20:
+            trace.write(3, "<<- [ SUB s q 1]")
+    data = trace.text().encode()
+    found = read(data, len(data) * 3 // 4, skim=300)
+    assert found[-1]["queue"] == "q"
+    assert found == read(data)
+
+
+def test_a_late_payload_keeps_the_window_of_a_skimmed_publish() -> None:
+    """The window ends a second after the payload, so the delivery below may be of that message."""
+    trace = Trace()
+
+    def ping(count: int, seconds: float) -> None:
+        for _ in range(count):
+            trace.tick(seconds)
+            trace.write(4, "<<- [PING]")
+
+    trace.subscribe(3, "s", "1")
+    ping(80, 0.75)
+    begin = len(trace.lines)
+    ping(12, 0.15)
+    trace.write(1, "<<- [PUB s 2]")
+    ping(6, 0.15)
+    trace.write(1, '<<- MSG_PAYLOAD: ["hi"]')
+    ping(3, 0.15)
+    trace.publish(2, "s")
+    ping(1, 0.15)
+    trace.deliver(3, "s", "1")
+    ping(20, 0.15)
+    data = trace.text().encode()
+    whole = read(data)
+    assert [row["deliveries"] for row in whole if row["op"] == "PUB"] == [1, 0]
+    position = sum(len(line) + 1 for line in trace.lines[:begin])
+    for line in trace.lines[begin:]:
+        assert read(data, position, skim=500) == whole
+        position += len(line) + 1
+
+
+def state_of(data: bytes, start: int = 0, state: bytes | None = None) -> bytes:
+    """Return the state after the lines of a log that begin at ``start``."""
+    divider = native().LogDivider([_NEVER], start, state=state)
+    divider.feed(data)
+    return divider.state()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_state_that_is_read_and_written_again_is_the_same(seed: int) -> None:
+    dice = random.Random(seed)
+    lines = random_trace(seed, steps=300).encode("latin-1").splitlines(keepends=True)
+    for count in dice.sample(range(len(lines)), 30):
+        begun = b"".join(lines[:count])
+        state = state_of(begun)
+        assert state_of(b"", len(begun), state) == state
+
+
+def test_a_state_does_not_grow_with_the_uses_of_one_subscription_id() -> None:
+    def size(count: int) -> int:
+        trace = Trace()
+        for _ in range(count):
+            trace.subscribe(3, "s", "1")
+            trace.write(3, "<<- [UNSUB 1 ]")
+        return len(state_of(trace.text().encode()))
+
+    assert size(1_000) <= size(2) + 8
+
+
+def test_a_window_without_a_time_is_not_forgotten_by_a_later_part_of_its_log() -> None:
+    """It ends with the next operation of its connection only, which may be anywhere."""
+    trace = Trace()
+    trace.publish(1, "s")
+    timed = trace.text().encode()
+    timeless = "".join(f"{line[:4]}{line[31:]}\n" for line in trace.lines).encode()
+    trace.lines.clear()
+    for _ in range(200):
+        trace.tick(1.7)
+        trace.publish(2, "t")
+    rest = trace.text().encode()
+    for begun, reached in ((timed, True), (timeless, False)):
+        target = len(begun) + len(rest) // 2
+        divider = native().LogDivider([target], len(begun), state=state_of(begun), skim=300)
+        divider.feed(rest)
+        assert (divider.failed, len(divider.take())) == (not reached, int(reached))
 
 
 def test_a_line_from_the_future_does_not_hide_a_window() -> None:

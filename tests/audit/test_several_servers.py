@@ -11,7 +11,7 @@ from local_run import read
 from trace_writer import Trace, random_trace
 
 from subtrie.audit._readers.growing_log import advance, empty_offset
-from subtrie.audit._readers.log_reader import divide, read_range, whole_logs
+from subtrie.audit._readers.log_reader import divide, native, read_range, whole_logs
 from subtrie.spark import audit
 
 
@@ -56,6 +56,20 @@ def test_servers_that_alternate_across_ranges_are_refused(tmp_path):
     parts = divide(log, 4_000)
     with pytest.raises(ValueError, match="several servers alternate"):
         sum(len(batch) for part in parts for batch in read_range(part))
+
+
+def test_a_stray_line_before_a_division_is_no_server_that_alternates():
+    lines = [*of_process(7)[:100], of_process(8, 2)[0], *of_process(7)[100:]]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    position = sum(len(line) + 1 for line in lines[:101])
+    divider = native().LogDivider([position])
+    divider.feed(data)
+    ((start, state),) = divider.take()
+    assert start == position
+    for begin, known in ((0, None), (start, state)):
+        reader = native().TraceReader(["op"], begin, None, state=known)
+        reader.feed(data[begin:])
+        assert reader.alternating is None
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
