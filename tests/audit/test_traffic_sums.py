@@ -64,11 +64,18 @@ def taken(sums: Any) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
     return whole[0], whole[1], starts
 
 
+def pairs(numbers: list[int]) -> list[tuple[int, ...]]:
+    """Return the pairs of a list of numbers."""
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 def as_set(rows: pa.RecordBatch) -> Counter[str]:
     found = rows.to_pylist()
     for row in found:
         if row.get("days") is not None:
             row["days"] = sorted(row["days"])  # in the order in which they were seen
+        if row.get("changes") is not None:
+            row["changes"] = sorted(pairs(row["changes"]))
     return Counter(repr(sorted(row.items())) for row in found)
 
 
@@ -82,7 +89,7 @@ def test_the_division_of_rows_has_no_effect(seed: int, length: int, edges: list[
     edges = sorted({0, length, *(edge for edge in edges if edge < length)})
     for start, end in pairwise(edges):
         part = native().TrafficSums(window=1_000_000, days=True, buckets=3)
-        piece = batch(rows).slice(start, end - start)
+        piece = batch(rows).to_struct_array().slice(start, end - start)
         in_pieces += part.add_events(piece) or bytes(2 * (end - start))
         publishes, deliveries, _ = taken(part)
         merged.add_publishes(publishes)
@@ -90,6 +97,31 @@ def test_the_division_of_rows_has_no_effect(seed: int, length: int, edges: list[
     assert in_pieces == flags
     for one, other in zip(taken(whole)[:2], taken(merged)[:2], strict=True):
         assert as_set(one) == as_set(other)
+
+
+PUBLISHED = {"conn": "1/client:1", "direction": "in", "op": "PUB", "refused": None, "time": 0}
+
+
+def test_the_values_of_a_null_list_do_not_count() -> None:
+    sums = native().TrafficSums()
+    row = event(random.Random(1)) | PUBLISHED | {"subscription": None}
+    sums.add_events(batch([row | {"subject": subject} for subject in "ab"]))
+    publishes, _, _ = taken(sums)
+    at = publishes.schema.get_field_index("changes")
+    assert publishes.column(at).to_pylist() == [None, None]
+    offsets, values = pa.array([0, 2, 4], pa.int32()), pa.array([5, 1, 6, 1], pa.int64())
+    changes = pa.ListArray.from_arrays(offsets, values, mask=pa.array([True, False]))
+    sums.add_publishes(publishes.set_column(at, "changes", changes))
+    assert taken(sums)[0].column(at).to_pylist() == [[], [6, 1]]
+
+
+@given(st.lists(st.integers(1, 6), min_size=1))
+def test_messages_are_counted_by_the_change_before_them_in_any_order(changes: list[int]) -> None:
+    sums = native().TrafficSums()
+    row = event(random.Random(1)) | PUBLISHED
+    sums.add_events(batch([row | {"subscription": change} for change in changes]))
+    (found,) = taken(sums)[0].column("changes").to_pylist()
+    assert sorted(pairs(found)) == sorted(Counter(changes).items())
 
 
 @given(st.integers(0, 2**32))
@@ -304,6 +336,7 @@ def test_sums_by_address_are_those_of_its_subjects(
     by_subject = Counter(row["subject"] for row in messages)
     ranked = sorted(by_subject.values(), reverse=True)
     told = {row["subject"]: row["published"] for row in pa.array(found).to_pylist()}
+    assert len(told) == len(found)
     assert all(by_subject[subject] == count for subject, count in told.items())
     assert sorted(told.values(), reverse=True)[:most] == ranked[:most]
     assert unnamed == (ranked[most] if len(ranked) > most else 0)
