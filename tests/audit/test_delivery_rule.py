@@ -128,6 +128,23 @@ def test_the_window_that_ends_first_is_served_first() -> None:
     }
 
 
+def test_a_message_sent_after_a_line_and_ended_first_did_not_compete_for_it() -> None:
+    trace = Trace()
+    trace.publish(1, "a")
+    trace.publish(2, "a")
+    trace.deliver(3, "a", "1")
+    trace.publish(4, "a")
+    trace.write(1, "<<- [PING]")
+    trace.write(4, "<<- [PING]")
+    trace.write(2, 'Publish Violation - Subject "a"', level="ERR")
+    assert outcome(trace) == {
+        "published": 2,
+        "delivered": 1,
+        "delivered_publishes": 1,
+        "undelivered": 1,
+    }
+
+
 def test_publishes_with_different_size_or_reply_do_not_compete() -> None:
     trace = Trace()
     trace.publish(1, "a", "one")
