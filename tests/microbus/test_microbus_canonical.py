@@ -291,6 +291,14 @@ def replaced(subject: str, index: int, token: str) -> str:
             marks=pytest.mark.requirement("S0-069"),
         ),
         pytest.param(
+            "m.reply._.a.b.ID-1",
+            "not-canonical",
+            "id",
+            14,
+            id="id-of-a-reply-not-folded",
+            marks=pytest.mark.requirement("S0-069"),
+        ),
+        pytest.param(
             replaced(REQUEST, 6, "get"),
             "method",
             "method",
