@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 import threading
 import time
@@ -361,3 +362,32 @@ def test_a_long_query_answers_from_one_state(query):
 
     run(writer, reader)
     assert len(answers) == 30
+
+
+def test_a_long_query_has_a_handle_of_each_subscription_that_it_found():
+    """Meanwhile subscriptions are replaced, so that others take their slots; no value is missing."""
+    import subtrie._subtrie
+
+    trie, count = subtrie._subtrie.SubjectTrie(), 3_000
+    held = [trie.add(f"a.{n}", n) for n in range(count)]
+    done = threading.Event()
+
+    def writer():
+        dice = random.Random(1)
+        while not done.is_set():
+            some = dice.sample(range(count), 3)
+            fresh = [trie.add(f"a.{n}", n) for n in some]
+            for n, handle in zip(some, fresh, strict=True):
+                assert trie.remove(held[n])
+                held[n] = handle
+
+    def reader():
+        try:
+            for _ in range(100):
+                values = [handle.value for handle in trie.matching(">")]
+                assert len(set(values)) == count
+                assert len(values) <= count + 3
+        finally:
+            done.set()
+
+    run(writer, reader)
