@@ -365,7 +365,7 @@ def test_a_long_query_answers_from_one_state(query):
 
 
 def test_a_long_query_has_a_handle_of_each_subscription_that_it_found():
-    """Meanwhile subscriptions are replaced, so that others take their slots; no value is missing."""
+    """Meanwhile subscriptions are replaced, so that others take their slots."""
     import subtrie._subtrie
 
     trie, count = subtrie._subtrie.SubjectTrie(), 3_000

@@ -415,3 +415,18 @@ def test_only_the_canonical_form_of_a_source_is_accepted(engine):
                 other = token[:at] + spelling + token[at + 1 :]
                 assert engine.source_of(replaced(REQUEST, 3, other)) is None, other
         assert engine.source_of(replaced(REQUEST, 3, token)) == host
+
+
+# S0-064, S0-029
+@pytest.mark.parametrize(
+    ("token", "field", "plain"), [(4, "host", "-._"), (7, "path", "-/")], ids=["host", "path"]
+)
+def test_only_a_character_that_needs_it_is_escaped(engine, token, field, plain):
+    for code in range(128):
+        subject = replaced(REQUEST, token, f"x%{code:02x}")
+        if chr(code).isalnum() or chr(code) in plain:
+            with pytest.raises(subtrie.AddressError) as caught:
+                engine.decode(subject)
+            assert (caught.value.reason, caught.value.field) == ("not-canonical", field)
+        else:
+            assert chr(code) in getattr(engine.decode(subject), field)
