@@ -417,16 +417,25 @@ def test_only_the_canonical_form_of_a_source_is_accepted(engine):
         assert engine.source_of(replaced(REQUEST, 3, token)) == host
 
 
+PATTERN = "microbus.safe.443.*.example_com._.GET.path"
+
+
 # S0-064, S0-029
 @pytest.mark.parametrize(
-    ("token", "field", "plain"), [(4, "host", "-._"), (7, "path", "-/")], ids=["host", "path"]
+    ("decode", "subject", "token", "field", "plain"),
+    [
+        ("decode", REQUEST, 4, "host", "-._"),
+        ("decode", REQUEST, 7, "path", "-/"),
+        ("decode_subscription", PATTERN, 4, "host", "-._"),
+        ("decode_subscription", PATTERN, 7, "path", "-/{}"),  # the last two are arguments
+    ],
 )
-def test_only_a_character_that_needs_it_is_escaped(engine, token, field, plain):
+def test_only_a_character_that_needs_it_is_escaped(engine, decode, subject, token, field, plain):
     for code in range(128):
-        subject = replaced(REQUEST, token, f"x%{code:02x}")
+        text = replaced(subject, token, f"x%{code:02x}")
         if chr(code).isalnum() or chr(code) in plain:
             with pytest.raises(subtrie.AddressError) as caught:
-                engine.decode(subject)
+                getattr(engine, decode)(text)
             assert (caught.value.reason, caught.value.field) == ("not-canonical", field)
         else:
-            assert chr(code) in getattr(engine.decode(subject), field)
+            assert chr(code) in getattr(getattr(engine, decode)(text), field)
