@@ -151,6 +151,9 @@ def test_a_policy_of_a_thousand_mistakes_is_told_in_a_hundred_lines(files):
     lines = done.stderr.splitlines()
     assert len(lines) == 101
     assert lines[-1] == f"{policy}: and 900 more"
+    policy.write_text("maybe publish a\n" * 101)
+    done = run("acl", "test", policy, files / "old.conf", *USER)
+    assert done.stderr.splitlines()[-1] == f"{policy}: and 1 more"
 
 
 @pytest.mark.requirement("T19")

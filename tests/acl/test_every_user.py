@@ -176,7 +176,7 @@ def test_select_ignore_and_baseline(conf, tmp_path):
         return {json.loads(line)["rule"] for line in done.output.splitlines()}
 
     everything = codes()
-    assert codes("--select", "inbox,dead") == {"inbox", "dead"}
+    assert codes("--select", "inbox,dead") == codes("--select", "inbox, dead") == {"inbox", "dead"}
     assert codes("--ignore", "inbox", "--ignore", "dead") == everything - {"inbox", "dead"}
     assert run("acl", "lint", conf, "--select", "nothing").exit_code == 2
     kept = tmp_path / "baseline.json"

@@ -130,3 +130,20 @@ def test_the_files_are_of_one_repository(work, tmp_path, monkeypatch):
         pairs("one", (Path("a"),)),
     ):
         pass
+
+
+def test_the_exit_code_is_the_worst_of_the_files(work):
+    """The first file grants more, the second is as it was; one file may be SARIF, two may not."""
+    rules = '{"subtrie": 1, "publish_allow": [%s]}'
+    for name in ("more.json", "same.json"):
+        Path(name).write_text(rules % '"a"')
+    git("add", "-A")
+    git("commit", "-q", "-m", "rules")
+    Path("more.json").write_text(rules % '"a", "b"')
+    diff = ["acl", "diff", "--git", "HEAD"]
+    for files in (["more.json", "same.json"], ["same.json", "more.json"]):
+        done = CliRunner().invoke(app, [*diff, *files])
+        assert (done.exit_code, "+ publish b" in done.stdout) == (1, True), done.output
+        assert CliRunner().invoke(app, [*diff, *files, "--format", "sarif"]).exit_code == 2
+    done = CliRunner().invoke(app, [*diff, "more.json", "--format", "sarif"])
+    assert (done.exit_code, "new-access" in done.stdout) == (1, True), done.output

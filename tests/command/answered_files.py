@@ -252,6 +252,48 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     "part.conf": STREAMS.replace("  B { users: [ { user: b, password: $P } ] }\n", ""),
     "part.json": {**JSZ, "streams": 7, "meta_cluster": {"cluster_size": 3}},
     "none.json": {"server_id": "N", "account_details": []},
+    "ten.json": {
+        "server_id": "N",
+        "account_details": [
+            {
+                "name": "A",
+                "stream_detail": [_stream(f"S{number}", [f"s{number}.*"]) for number in range(10)],
+            }
+        ],
+    },
+    "copied.json": {
+        "server_id": "N",
+        "account_details": [
+            {
+                "name": "A",
+                "stream_detail": [
+                    _stream(
+                        "EDGE",
+                        [],
+                        mirror={
+                            "name": "FAR",
+                            "external": {"api": "JS.far.API", "deliver": "to.edge"},
+                        },
+                    )
+                ],
+            }
+        ],
+    },
+    "models.txt": "no subscribe sub.*\nyes subscribe sub.*\n",
+    "of.txt": "of a.conf web more\nof\n",
+    "words.txt": "yes publish a.b q\nyes receive a.b\nyes subscribe a.b q r\n",
+    "alone.conf": FLOWS.replace(
+        """{ stream: { account: A, subject: "orders.>" }, to: "from.>" }
+                 """,
+        "",
+    ),
+    "long.conf": f"""authorization {{ users: [
+  {{ user: {"a" * 56}, password: $P,
+     permissions: {{ publish: "a.>", subscribe: {{ deny: "b" }} }} }}
+  {{ user: two, password: $P,
+     permissions: {{ publish: {{ deny: [ x, y ] }}, subscribe: {{ deny: ">" }} }} }}
+] }}
+""",
     "many.json": {
         "server_id": "N",
         "account_details": [

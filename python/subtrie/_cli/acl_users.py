@@ -37,8 +37,8 @@ def show_users(
         form: the format.
     """
     found: dict[str, list[Finding]] = {}
-    for each in findings:  # of a file of one user all are about it
-        found.setdefault("" if "" in users else each.user, []).append(each)
+    for each in findings:
+        found.setdefault(each.user, []).append(each)
     rows = [_row(name, each, found.get(name, [])) for name, each in users.items()]
     if form == JSON:  # without the cells of the table
         for row in rows:
