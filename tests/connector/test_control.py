@@ -30,6 +30,7 @@ async def test_ping_reaches_all_connectors_and_each_alone(make):
 
 
 ORDERS = prometheus_client.Counter("orders_of_a_test", "A counter of the program itself")
+PARTS = prometheus_client.Counter("parts_of_a_test", "A counter with a label of its own", ["ver"])
 
 
 async def test_the_collectors_of_a_program_are_labelled_and_shown_once(make):
@@ -49,6 +50,10 @@ async def test_the_collectors_of_a_program_are_labelled_and_shown_once(make):
         for label in ("service", "id", "plane", "ver"):
             assert f'{label}="' in line
         assert f'id="{first.id}"' in line
+        PARTS.labels(ver="own").inc()
+        text = (await first.request("GET", "https://shop0.example:888/metrics")).text
+        (line,) = (x for x in text.splitlines() if x.startswith("parts_of_a_test_total"))
+        assert (f'id="{first.id}"' in line, 'ver="own"' in line) == (True, True)
     async with several[1]:  # the first one has stopped
         text = (await several[1].request("GET", "https://shop1.example:888/metrics")).text
         assert f'id="{several[1].id}"' in next(

@@ -229,6 +229,24 @@ async def test_two_values_of_other_replicas_are_none(make):
         assert await one.cache.load("k") == b"tea"
 
 
+async def test_a_load_is_a_use_of_the_value_and_is_counted_by_where_it_was(
+    make_memory, monkeypatch
+):
+    monkeypatch.setattr("subtrie.connector._peer_cache._CAPACITY", 100)
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        for key in "abc":
+            two._cache.hold(key, b"x" * 30)
+        one._cache.hold("local", b"x")
+        for key in ("a", "local", "missing"):
+            await one.cache.load(key)
+        two._cache.hold("d", b"x" * 30)
+        assert [two._cache.value(key) is None for key in "abcd"] == [False, True, False, False]
+        text = (await one.request("GET", f"https://{one.id}.{HOST}:888/metrics")).text
+    found = re.findall(r'^microbus_cache_operations_total{.*hit="(\w+)".* (\S+)$', text, re.M)
+    assert sorted(found) == [("local", "1.0"), ("miss", "1.0"), ("remote", "1.0")]
+
+
 async def test_the_old_value_is_gone_while_the_new_one_is_stored(make):
     one, two = make(HOST), make(HOST)
     async with one, two:

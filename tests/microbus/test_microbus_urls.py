@@ -161,6 +161,7 @@ def test_default_ports(engine, url, trust, port):
         pytest.param("https://h/\n", "url-control", 10, id="newline"),
         pytest.param("https://h/\x7f", "url-control", 10, id="delete"),
         pytest.param("https://h/%zz", "url-escape", 10, id="bad-escape"),
+        pytest.param("https://u%zz@h/", "url-escape", 9, id="bad-escape-in-user"),
         pytest.param("https://h/%2", "url-escape", 10, id="cut-escape"),
         pytest.param("https://h/#%", "url-escape", 11, id="bad-escape-in-fragment"),
         pytest.param(
