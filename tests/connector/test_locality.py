@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from subtrie import microbus
-from subtrie.connector import AckTimeout, HTTPError
+from subtrie.connector import AckTimeout, HTTPError, Request
 from subtrie.connector._routing import NearestReplicas
 
 HOST = "shop.example"
@@ -107,6 +109,29 @@ async def test_a_near_replica_without_a_route_costs_the_other_routes_nothing(mak
         for n in range(10):
             assert (await edge.request("GET", f"https://{HOST}/only-far?n={n}")).body == b"far"
         assert edge.metrics.ack_timeouts == sent
+
+
+async def test_the_time_that_a_near_replica_did_not_answer_is_not_given_to_the_others(make_nats):
+    near = make_nats(HOST, locality="us-west-b-2")
+    near.endpoint("GET", "/near")(_say("near"))
+    far = make_nats(HOST, locality="eu-central-a")
+    budgets = []
+
+    @far.endpoint("GET", "/near")
+    async def handle(request: Request) -> str:
+        budgets.append(request.budget)
+        return "far"
+
+    async with far, make_nats("edge.example", locality="us-west-b-1") as edge:
+        async with near:
+            while not edge.nearest.nearest(("GET", f"https://{HOST}:443/near")):
+                await edge.request("GET", NEAR)
+        timeouts = edge.metrics.ack_timeouts
+        began = asyncio.get_running_loop().time()
+        assert (await edge.request("GET", NEAR, timeout=10)).body == b"far"
+        took = asyncio.get_running_loop().time() - began
+        assert edge.metrics.ack_timeouts == timeouts + 1
+        assert 10 - took <= budgets[-1] < 9.9
 
 
 @pytest.mark.requirement("A75")

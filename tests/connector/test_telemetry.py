@@ -274,6 +274,24 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, s
             assert told == {found.value.trace}
 
 
+@pytest.mark.parametrize("path", ["/refused", "/missing"])
+async def test_an_error_names_the_trace_of_the_call_that_raises_it(make_memory, spans, path):
+    shop = make_memory(HOST)
+
+    @shop.endpoint("GET", "/refused")
+    async def refused() -> None:
+        error = HTTPError("refused", status=409)
+        error.trace = "f" * 32  # as of a service with a trace of its own
+        raise error
+
+    async with shop, make_memory("web.example") as web:
+        spans.clear()
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", f"https://{HOST}{path}")
+        ids = {f"{span.context.trace_id:032x}" for span in spans.get_finished_spans()}
+        assert ids == {failed.value.trace}
+
+
 def test_the_number_of_kept_spans_is_limited():
     exporter = InMemorySpanExporter()
     kept = TailSamplingProcessor(exporter, capacity=3)

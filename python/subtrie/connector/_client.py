@@ -211,8 +211,7 @@ class RequestClient:
                 response = await self._once(request, subject)
         else:
             response = await self._once(request, subject)
-        if response.locality:
-            nearest.learn(key, response.locality)
+        nearest.learn(key, response.locality)
         return response
 
     def publish(
