@@ -172,6 +172,7 @@ URLS = st.one_of(
 @settings(max_examples=600)
 @example("https://a/\ud800")
 @example("https://a:0443/")
+@example("https://a:0443/x")
 def test_both_engines_read_a_url_alike(url):
     native, reference = subtrie._subtrie, subtrie.reference
     assert outcome(lambda: native.absolute_url(url)) == outcome(lambda: reference.absolute_url(url))
