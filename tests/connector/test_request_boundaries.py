@@ -15,6 +15,7 @@ from subtrie.connector import (
     BusError,
     CallDepthExceeded,
     Connector,
+    FixedIds,
     HTTPError,
     Request,
     RequestTimeout,
@@ -602,3 +603,11 @@ async def test_the_calls_of_another_loop_have_timers_of_their_own(make_nats, mon
         assert not watched
         await ask(0.5)
         assert watched
+
+
+async def test_the_id_of_a_pending_request_is_not_given_to_another(make_memory):
+    ids = FixedIds(messages=["one", "one", "one", "two"])
+    async with make_memory(WEB, ids=ids) as web:
+        for _ in range(2):
+            web.publish("GET", URL)
+        assert set(web._client.responses.waiting) == {"one", "two"}

@@ -116,6 +116,8 @@ def test_a_name_has_at_most_255_characters(engine, kind):
     )  # fmt: skip
     early = engine.check_name("." + "a" * 400, kind)
     assert (early.reason, early.position) == ("name-character", 0)
+    late = engine.check_name("a" * 300 + ".", kind)
+    assert (late.reason, late.position) == ("name-too-long", 255)
 
 
 @pytest.mark.requirement("S2-044", "A42")
