@@ -207,7 +207,7 @@ impl LeafN {
 }
 
 /// Fields of a branch. Six bits hold a position code; a byte each holds the shortest and the
-/// longest subject of the rest child, for which [`UNBOUNDED`] means that there is no end.
+/// longest subject of the rest child, for which [`LONGEST`] stands for any larger number of tokens.
 const FAR_SHIFT: u32 = 2;
 const REST_SHIFT: u32 = 3;
 const POSITION_COUNT_SHIFT: u32 = 4;
@@ -221,8 +221,7 @@ const FAR_POSITION_SHIFT: u32 = 32;
 const SHORTEST_SHIFT: u32 = 32;
 const LONGEST_SHIFT: u32 = 40;
 const BYTE: u64 = 255;
-const UNBOUNDED: u64 = 255;
-const LONGEST_BOUNDED: usize = 254;
+const LONGEST: usize = 255;
 
 /// A branch: up to four positions, or one far position; and whether it has a rest child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,11 +306,7 @@ impl Branch {
         if !self.has_rest() || self.is_far() {
             return self.has_rest();
         }
-        let tokens = if tokens > LONGEST_BOUNDED {
-            LONGEST_BOUNDED as u64
-        } else {
-            tokens as u64
-        };
+        let tokens = if tokens < LONGEST { tokens } else { LONGEST } as u64;
         tokens >= self.0 >> SHORTEST_SHIFT & BYTE && tokens <= self.0 >> LONGEST_SHIFT & BYTE
     }
 
@@ -320,12 +315,8 @@ impl Branch {
         if self.is_far() {
             return Self(self.0 | 1 << REST_SHIFT);
         }
-        let shortest = (tokens + usize::from(tail)).min(LONGEST_BOUNDED) as u64;
-        let longest = if tail || tokens >= LONGEST_BOUNDED {
-            UNBOUNDED
-        } else {
-            shortest
-        };
+        let shortest = (tokens + usize::from(tail)).min(LONGEST) as u64;
+        let longest = if tail { LONGEST as u64 } else { shortest };
         let (low, high) = if self.has_rest() {
             (
                 shortest.min(self.0 >> SHORTEST_SHIFT & BYTE),

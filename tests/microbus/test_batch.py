@@ -190,6 +190,8 @@ def test_bytes_that_are_not_utf8(engine):
         ([b"a"], TypeError),
         (pa.array([1, 2]), ValueError),
         (pa.array([["a"]]), ValueError),
+        (pa.DictionaryArray.from_arrays([0, 1], ["a"], safe=False), (ValueError, IndexError)),
+        (pa.DictionaryArray.from_arrays([-1], ["a"], safe=False), (ValueError, IndexError)),
     ],
     ids=str,
 )
