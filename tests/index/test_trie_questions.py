@@ -21,6 +21,18 @@ def test_matching_and_covered_by(trie):
         ]
 
 
+def test_a_question_after_many_changes_since_the_one_before(trie):
+    """More than are kept to bring the sorted patterns up to date."""
+    trie.add("a", -1)
+    assert len(trie.matching(">")) == 1
+    made = [trie.add(f"b.{number}", number) for number in range(200)]
+    assert [s.value for s in trie.matching(">")] == [-1, *range(200)]
+    for handle in made[::2]:
+        trie.remove(handle)
+    assert [s.value for s in trie.covered_by("b.*")] == [*range(1, 200, 2)]
+    assert trie.stats().patterns == 101
+
+
 def test_explain_a_match(trie):
     made = trie.add("a.*", 1)
     trie.add("a.c", 2)
