@@ -6,6 +6,7 @@ import gzip
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from local_run import read
 from trace_writer import Trace, random_trace
@@ -155,6 +156,25 @@ def state_of(data: bytes, start: int = 0, state: bytes | None = None) -> bytes:
     divider = native().LogDivider([_NEVER], start, state=state)
     divider.feed(data)
     return divider.state()
+
+
+def test_a_range_that_has_ended_ends_once() -> None:
+    trace = Trace()
+    trace.publish(1, "s")
+    trace.publish(1, "s")
+    first = trace.text().encode()
+    trace.publish(2, "t")
+    data = trace.text().encode()
+    reader = native().TraceReader(["op", "subject"], 0, len(first))
+    assert reader.feed(data[:-1]) is False  # its last message may be delivered yet
+    trace.tick(3)
+    for _ in range(2):
+        trace.write(1, "<<- [PING]")
+    assert reader.feed(trace.text().encode()[len(data) - 1 :] + b"rest of a line") is True
+    rows = pa.array(reader.take()).to_pylist()
+    assert [row["subject"] for row in rows] == ["s", "s"]
+    reader.finish()
+    assert pa.array(reader.take()).to_pylist() == []
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -30,6 +30,15 @@ def one(engine, stream, conn="route_legacy", **options):
     return op
 
 
+def test_only_a_message_between_servers_has_the_names_of_several_queues(engine):
+    headers = b"NATS/1.0\r\n\r\n"
+    assert (
+        one(engine, b"HMSG a 1 12 13\r\n" + headers + b"x\r\n", "server_to_client").queues is None
+    )
+    routed = one(engine, b"HMSG $G a + r q 12 13\r\n" + headers + b"x\r\n", "route")
+    assert routed.queues == ("q",)
+
+
 @pytest.mark.requirement("S4-002", "S4-003")
 @pytest.mark.parametrize(
     "example",

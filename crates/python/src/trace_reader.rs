@@ -81,9 +81,6 @@ impl TraceReader {
             columns,
             done,
         } = self;
-        if *done {
-            return;
-        }
         lines.finish(|position, line| {
             reader.line(position, line, columns);
             true
