@@ -185,6 +185,15 @@ def test_the_turn_is_counted_by_the_oldest_member_that_matches(trie):
 
 
 @pytest.mark.requirement("A19")
+def test_the_turn_of_a_member_is_kept_when_another_subscription_goes(trie):
+    first = trie.add("x", "x")
+    trie.add("g", "a", queue="q")
+    assert trie.select("g") == ("a",)
+    trie.remove(first)
+    trie.add("g", "b", queue="q")
+    assert [trie.select("g") for _ in range(3)] == [("b",), ("a",), ("b",)]
+
+
 def test_a_selection_is_in_order_of_insertion(trie):
     trie.add("a", "q0", queue="q")
     trie.add("a", "plain")
