@@ -369,16 +369,19 @@ mod tests {
             let mut addresses: Vec<u32> = (0..count).map(|n| slab.insert(&block(n))).collect();
             let mut numbers: HashMap<u32, u32> = addresses.iter().copied().zip(0..).collect();
             assert_eq!(slab.arena.memory() > 4_000_000, count > 100_000);
-            let mut left: Vec<u32> = (0..count).collect();
+            // Those of one size first, whose pages are between the others.
+            let (mut one_size, mut left): (Vec<u32>, Vec<u32>) =
+                (0..count).partition(|number| number % 7 == 3);
             let mut step = 1;
             while !left.is_empty() {
-                for &number in left.iter().step_by(97) {
-                    let held = block(number);
-                    assert_eq!(slab.get(addresses[number as usize])[..held.len()], held);
-                }
-                for _ in 0..(count as usize / 40).min(left.len()) {
+                let gone = if one_size.is_empty() {
+                    &mut left
+                } else {
+                    &mut one_size
+                };
+                for _ in 0..(count as usize / 40).min(gone.len()) {
                     step = step * 31 % 1_000_003;
-                    let number = left.swap_remove(step % left.len());
+                    let number = gone.swap_remove(step % gone.len());
                     let address = addresses[number as usize];
                     numbers.remove(&address);
                     if let Some(from) = slab.remove(address, block(number).len()) {
@@ -387,7 +390,12 @@ mod tests {
                         numbers.insert(address, moved);
                     }
                 }
-                let words: usize = left.iter().map(|&number| block(number).len()).sum();
+                let all = one_size.iter().chain(&left);
+                for &number in all.clone().step_by(97) {
+                    let held = block(number);
+                    assert_eq!(slab.get(addresses[number as usize])[..held.len()], held);
+                }
+                let words: usize = all.map(|&number| block(number).len()).sum();
                 assert!(slab.memory() < words * 8 * 5 / 4 + waste);
             }
             assert_eq!(slab.memory(), 0);
