@@ -209,3 +209,8 @@ def test_answers_equal_a_scan(rows, subject, query, limit):
         assert list(why.matches) == heard
         expected = [] if heard else nearest_by_scan(made, subject, limit)
         assert [(near.subscription, near.differs_at) for near in why.nearest] == expected
+        if isinstance(trie, subtrie._subtrie.SubjectTrie):
+            found = [] if heard else nearest_by_scan(made, subject, 1)
+            ids, tokens = map(list, subtrie._subtrie.nearest_batch(trie, [subject]))
+            one = [(near.id, token) for near, token in found] or [(-1, -1)]
+            assert list(zip(ids, tokens, strict=True)) == one
