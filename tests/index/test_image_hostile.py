@@ -105,6 +105,38 @@ def test_every_word_with_edge_case_numbers(engine, image):
             asked(engine, changed(image, word, number), True)
 
 
+def read_by(engine, image):
+    """The subscriptions of an image, or why it is refused."""
+    try:
+        trie = engine.SubjectTrie.from_bytes(image)
+        return [(each.id, str(each.pattern), each.queue) for each in trie], trie.select("a.b")
+    except subtrie.SubtrieError as error:
+        return error.reason
+
+
+def test_both_engines_judge_each_changed_word_alike():
+    image = damaged_images.example()
+    words = words_of(image)
+    tried = [
+        changed(image, at, number)
+        for at, word in enumerate(words)
+        if at not in (damaged_images.CONTENT_SUM, damaged_images.HEADER_SUM)
+        for number in (*_NUMBERS, word - 1, word + 1, *(word ^ 1 << bit for bit in (0, 32, 63)))
+    ]
+    apart = [*words[:32], 0, *words[32:]]  # a word between the header and the first section
+    for section in range(damaged_images.TABLE, damaged_images.NAMES + 1, 2):
+        apart[section] += 1
+    end = words[damaged_images.ROW_WORDS] + words[damaged_images.ROW_WORDS + 1]
+    longer = [*words[:end], 0, *words[end:]]  # a third of a row
+    longer[damaged_images.ROW_WORDS + 1] += 1
+    longer[damaged_images.NAMES] += 1
+    for each in (*tried, *(repaired(bytes_of(more)) for more in (apart, longer))):
+        native, reference = (read_by(engine, each) for engine in ENGINES.values())
+        assert native == reference, words_of(each)
+    for more in (apart, longer):
+        assert read_by(ENGINES["native"], repaired(bytes_of(more))) == "image-header"
+
+
 def test_many_words_at_random(engine, image):
     chance = random.Random(4)
     words = words_of(image)

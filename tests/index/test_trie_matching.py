@@ -219,6 +219,8 @@ def test_queue_names(trie, name):
         ("é\t", "queue-whitespace", 2),
         ("a\r", "queue-whitespace", 1),
         ("a\n", "queue-whitespace", 1),
+        ("a\x0b", "queue-whitespace", 1),
+        ("a.b\x0c", "queue-whitespace", 3),
         ("*", "queue-wildcard", 0),
         ("é.>.x", "queue-wildcard", 3),
         ("*. ", "queue-wildcard", 0),

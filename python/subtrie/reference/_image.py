@@ -145,7 +145,7 @@ def read_image(image: Any, verify: bool) -> ImageContent:
         raise _refused("image-header")
     starts, counts = head[12:22:2], head[13:22:2]
     ends = [start + count for start, count in zip(starts, counts, strict=True)]
-    if list(starts) != [32, *ends[:-1]]:
+    if list(starts) != [32, *ends[:-1]] or ends[-1] >> 64:
         raise _refused("image-header")
     if len(data) != 8 * ends[-1]:
         raise _refused("image-length")
@@ -177,7 +177,7 @@ def _held(
     rows = list(_ROW.iter_unpack(lines))
     held: list[StoredEntry | None] = [None] * len(rows)
     count = 0
-    for text, first, last in _blocks(blocks):
+    for text, first, last, first_id in _blocks(blocks):
         count += 1
         try:
             check_pattern(text, dialect, *given)
@@ -188,7 +188,8 @@ def _held(
             if slot >= len(rows) or held[slot] is not None:
                 raise _refused("image-damaged")
             id_, queue, following, turn = rows[slot]
-            if queue != _NO_SLOT and queue >= len(names):
+            fits = slot != first or id_ == first_id
+            if not fits or (queue != _NO_SLOT and queue >= len(names)):
                 raise _refused("image-damaged")
             name = None if queue == _NO_SLOT else names[queue]
             held[slot] = StoredEntry(id_, text, name, turn)
@@ -203,18 +204,18 @@ def _held(
     return full
 
 
-def _blocks(data: bytes) -> Iterator[tuple[str, int, int]]:
-    """Iterate over the patterns, with the slots of their first and last subscription."""
+def _blocks(data: bytes) -> Iterator[tuple[str, int, int, int]]:
+    """Iterate over the patterns: the slots of the first and last subscription, the first's id."""
     at = 0
     while at < len(data):
         if at + _BLOCK.size > len(data):
             raise _refused("image-damaged")
-        form, first, last, _ = _BLOCK.unpack_from(data, at)
+        form, first, last, first_id = _BLOCK.unpack_from(data, at)
         length = form >> 32 if form & 1 else form >> 5 & _MAX_LENGTH
         text = _text(data, at + _BLOCK.size, length)
         if form != _form_of(text.encode()):
             raise _refused("image-damaged")
-        yield text, first, last
+        yield text, first, last, first_id
         at += _BLOCK.size + length + -length % 8
 
 
