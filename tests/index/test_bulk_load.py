@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import weakref
 
 import pytest
@@ -199,3 +200,19 @@ def test_an_index_forgets_the_copies_that_are_gone(trie):
     trie.copy()
     assert [weakref.getweakrefcount(handle) for handle in made] == [0, 0, 0]
     assert trie.subscriptions("b.c") == (handles[1], handles[2])
+
+
+@pytest.mark.parametrize("count", [1_000, 20_000])
+def test_patterns_that_were_loaded_are_found_when_they_are_added_again(trie, count):
+    dice = random.Random(1)
+
+    def pattern():
+        tokens = (dice.choice(["*", f"t{dice.randrange(30)}", f"u{dice.randrange(2000)}"])
+                  for _ in range(dice.randrange(2, 6)))  # fmt: skip
+        return ".".join(tokens)
+
+    patterns = list(dict.fromkeys(pattern() for _ in range(count)))
+    trie.update(patterns=patterns, values=range(len(patterns)))
+    for each in patterns[:500]:
+        trie.add(each, None)
+    assert trie.stats()[:2] == (len(patterns) + 500, len(patterns))

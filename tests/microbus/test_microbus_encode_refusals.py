@@ -355,6 +355,13 @@ ENCODERS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", [each for each in ENCODERS if "host" in ENCODERS[each][0]])
+def test_an_empty_host_is_refused(engine, name):
+    with pytest.raises(subtrie.AddressError) as caught:
+        getattr(engine, name)(**ENCODERS[name][0] | {"host": ""})
+    assert (caught.value.reason, caught.value.field) == ("host-empty", "host")
+
+
 @pytest.mark.requirement("A37")
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_address_that_is_too_long_shows_its_longest_argument(engine, name):

@@ -156,6 +156,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use crate::grammar::Dialect;
+    use crate::trie::address::Slot;
     use crate::trie::raw::{Index, Scratch};
 
     fn with_three() -> Index {
@@ -164,6 +165,53 @@ mod tests {
             index.insert(pattern, Some("q")).unwrap();
         }
         index
+    }
+
+    /// As several threads insert those whose ids they have reserved.
+    #[test]
+    fn subscriptions_to_one_pattern_are_linked_by_id_in_any_order_of_insertion() {
+        for order in [
+            [0, 1, 2],
+            [0, 2, 1],
+            [1, 0, 2],
+            [1, 2, 0],
+            [2, 0, 1],
+            [2, 1, 0],
+        ] {
+            let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+            index.reserve(3, 0).unwrap();
+            let mut ids = Vec::new();
+            for id in order {
+                index.insert_reserved(id, "a.*", None, 0);
+                ids.push(id);
+                ids.sort_unstable();
+                assert_eq!(linked(&index), ids, "{order:?}");
+            }
+            for gone in order {
+                index.remove(gone).unwrap();
+                ids.retain(|&id| id != gone);
+                assert_eq!(linked(&index), ids, "{order:?}");
+            }
+        }
+    }
+
+    /// The ids of the subscriptions to `a.*` along their links, once forwards and once by a lookup.
+    fn linked(index: &Index) -> Vec<u64> {
+        let mut slot = index
+            .subscriptions
+            .iter()
+            .find(|(_, record)| record.previous == Slot::NONE)
+            .map_or(Slot::NONE, |(slot, _)| slot);
+        let mut ids = Vec::new();
+        while let Some(record) = index.subscriptions.get(slot) {
+            ids.push(record.id);
+            slot = record.next;
+        }
+        let mut found = Vec::new();
+        let mut scratch = Scratch::default();
+        index.match_into("a.b", &mut scratch, &mut found).unwrap();
+        assert!(found.iter().map(|one| one.id).eq(ids.iter().copied()));
+        ids
     }
 
     /// Full, the index refuses another subscription, and is as it was.

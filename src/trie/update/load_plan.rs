@@ -335,7 +335,7 @@ impl<'a> Planner<'a> {
                 key: NodeKey(child[0].0),
                 start,
                 end: start + child.len(),
-                distinct: group.distinct,
+                distinct: true,
             });
             start += child.len();
         }
