@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from subtrie._cli.report_diff import diff
+from subtrie._cli.app import app
 from subtrie.audit._results.verdict import failing, is_usual_error, not_read, verdict
 from subtrie.audit._run import run_record
 from subtrie.audit._runs.run_folder import RunFolder
@@ -281,7 +281,7 @@ def test_an_error_that_programs_provoke_is_usual() -> None:
 
 def test_the_command_tells_differences_and_exits_with_1(runs, tmp_path) -> None:
     def call(*arguments: object):
-        return CliRunner().invoke(diff, list(map(str, arguments)))
+        return CliRunner().invoke(app, ["report", "diff", *map(str, arguments)])
 
     told = call(*runs)
     assert (told.exit_code, told.output.splitlines()) == (

@@ -26,9 +26,14 @@ VIEWS = {("report", name) for name in ("html", "markdown", "json")}
 SUBJECT = "prod.safe.443.web_shop.orders_shop._.GET.orders.7"
 
 
+def context_of(command, name=None):
+    """A context as below the group: a command keeps the names of its help option from the first."""
+    return click.Context(command, info_name=name, **app.context_settings)
+
+
 def leaves(command=app, path=()):
     """Every command that can be run, with its words."""
-    context = click.Context(command)
+    context = context_of(command)
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
         if isinstance(inner, click.Group):
@@ -346,7 +351,7 @@ def test_the_examples_of_each_verb_have_its_options(path):
         words = words[words.index("subtrie") + 1 :]
         assert tuple(words[: len(path)]) == path
         command = VERBS[path]
-        parser = command.make_parser(click.Context(command, info_name=words[0]))
+        parser = command.make_parser(context_of(command, words[0]))
         _, left, _ = parser.parse_args(words[len(path) :])
         assert left == []
 
@@ -363,7 +368,7 @@ def test_each_option_says_what_it_does_and_what_it_takes(path):
                 option
             )
         if not (option.is_flag or option.count):
-            metavar = option.make_metavar(click.Context(command))
+            metavar = option.make_metavar(context_of(command))
             assert re.search(r"^\[.+\]$|^(\[.+\])?[A-Z]", metavar), option
         for default in re.findall(r"\[default: ([^],]+)\]", option.help or ""):
             assert default in str(getattr(option.type, "choices", default)), option

@@ -10,7 +10,7 @@ import urllib.request
 import nats
 import pytest
 
-from patience import until
+from patience import settled, until
 from servers import monitor as monitoring
 from servers import serving
 from subtrie import WireError
@@ -126,6 +126,8 @@ def pages(tmp_path_factory):
         queued = await one.subscribe("a.>", queue="q")
         await queued.unsubscribe(limit=5)
         await two.subscribe("b")
+        for client in (one, two):  # the server has their subscriptions
+            await settled(client)
         for client in (one, two, one):
             await client.publish("a.x", b"")
             await client.flush()
