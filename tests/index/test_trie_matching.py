@@ -194,6 +194,13 @@ def test_the_turn_of_a_member_is_kept_when_another_subscription_goes(trie):
     assert [trie.select("g") for _ in range(3)] == [("b",), ("a",), ("b",)]
 
 
+def test_groups_are_in_the_order_of_their_oldest_members_that_match(trie):
+    trie.add("elsewhere", 0, queue="b")
+    for value, queue in ((1, "a"), (2, "b"), (3, "a")):
+        trie.add("g", value, queue=queue)
+    assert list(trie.groups("g").queues.items()) == [("a", (1, 3)), ("b", (2,))]
+
+
 def test_a_selection_is_in_order_of_insertion(trie):
     trie.add("a", "q0", queue="q")
     trie.add("a", "plain")
