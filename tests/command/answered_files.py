@@ -279,6 +279,7 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
             }
         ],
     },
+    "invalid.txt": "a.b\na..b\n",
     "models.txt": "no subscribe sub.*\nyes subscribe sub.*\n",
     "of.txt": "of a.conf web more\nof\n",
     "words.txt": "yes publish a.b q\nyes receive a.b\nyes subscribe a.b q r\n",
