@@ -207,7 +207,7 @@ impl LeafN {
 }
 
 /// Fields of a branch. Six bits hold a position code; a byte each holds the shortest and the
-/// longest subject of the rest child, for which [`LONGEST`] stands for any larger number of tokens.
+/// longest subject of the rest child, where [`LONGEST`] means that many tokens or more.
 const FAR_SHIFT: u32 = 2;
 const REST_SHIFT: u32 = 3;
 const POSITION_COUNT_SHIFT: u32 = 4;

@@ -171,8 +171,8 @@ def test_a_range_that_has_ended_ends_once() -> None:
     for _ in range(2):
         trace.write(1, "<<- [PING]")
     assert reader.feed(trace.text().encode()[len(data) - 1 :] + b"rest of a line") is True
-    rows = pa.array(reader.take()).to_pylist()
-    assert [row["subject"] for row in rows] == ["s", "s"]
+    own = pa.array(reader.take()).to_pylist()
+    assert [row["subject"] for row in own] == ["s", "s"]
     reader.finish()
     assert pa.array(reader.take()).to_pylist() == []
 

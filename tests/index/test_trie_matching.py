@@ -201,6 +201,7 @@ def test_groups_are_in_the_order_of_their_oldest_members_that_match(trie):
     assert list(trie.groups("g").queues.items()) == [("a", (1, 3)), ("b", (2,))]
 
 
+@pytest.mark.requirement("A19")
 def test_a_selection_is_in_order_of_insertion(trie):
     trie.add("a", "q0", queue="q")
     trie.add("a", "plain")

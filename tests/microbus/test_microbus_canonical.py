@@ -420,7 +420,7 @@ def test_only_the_canonical_form_of_a_source_is_accepted(engine):
 PATTERN = "microbus.safe.443.*.example_com._.GET.path"
 
 
-# S0-064, S0-029
+@pytest.mark.requirement("S0-064", "S0-029")
 @pytest.mark.parametrize(
     ("decode", "subject", "token", "field", "plain"),
     [
