@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
+use subtrie::ErrorKind;
 use subtrie::grammar::{Dialect, matches};
 use subtrie::raw::{Image, Index, LookupTarget, Scratch, SubscriptionRef, as_words};
 
@@ -62,7 +63,11 @@ fn look_up_all(words: &[u64], verify: bool) {
         assert_eq!(index.len(), image.len());
         assert_whole(&index);
         for pattern in ["a.b", "x.*.y", "long-token-1.>"] {
-            index.insert(pattern, None).unwrap();
+            let last_id = index.next_id() == u64::MAX;
+            match index.insert(pattern, None) {
+                Ok(_) => assert!(!last_id),
+                Err(error) => assert!(last_id && error.kind == ErrorKind::IndexFull),
+            }
         }
         assert_whole(&index);
         for subscription in index.subscriptions() {
