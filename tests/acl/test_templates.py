@@ -15,6 +15,7 @@ from subtrie.acl._load.templates import MAX_ENTRIES
 SUBJECTS = [
     "svc.scoped.x", "scoped.x", "red.x", "blue.x", "red.eu.x", "blue.us.x", "acc.x", "plain.x",
     "q", "other.x", "ACC.x", "north.x", "RED.x", "RED.eu.x", "north.eu.x",
+    "svc.{{name()}}.x", "svc.{{name(.x",
 ]  # fmt: skip
 USER = {"tags": ["team:red", "team:blue", "region:eu", "bad:a b", "Site:RED", "site:north"]}
 
@@ -39,6 +40,7 @@ TEMPLATES = {
     "queue-beside": {"sub": {"allow": ["{{name()}}.x", "q workers"]}},
     "queue-in-deny": {"sub": {"deny": ["{{name()}}.x", "q workers"]}},
     "other-list": {"sub": {"allow": ["{{name()}}.x"]}, "pub": {"allow": ["plain.x"]}},
+    "not-closed": {"pub": {"allow": ["svc.{{name(.>", "plain.x"]}},
     "subject": {"pub": {"allow": ["{{subject()}}.x", "{{account-subject()}}.x", "q"]}},
 }
 
@@ -73,6 +75,22 @@ def test_a_template_is_filled_as_the_broker_does(name, tmp_path):
             assert may.allowed is (not client.refused), subject
             client.unsubscribe("1")
         client.close()
+
+
+def test_a_template_among_the_defaults_of_an_account_stands_for_itself(tmp_path):
+    operator = Operator({"default_permissions": {"pub": {"allow": ["svc.{{name()}}.>", "q"]}}})
+    jwt, seed = operator.user({}, claims={"name": "scoped"})
+    (tmp_path / "user.jwt").write_text(jwt)
+    rules = Permissions.load(tmp_path / "user.jwt", account_jwt=operator.account_jwt)
+    with serving(tmp_path / "live", operator.config) as url:
+        client = RawClient(url, **connecting(jwt, seed))
+        for subject in SUBJECTS:
+            client.publish(subject)
+            client.flush()
+            assert rules.can_publish(subject, model="broker").allowed is (not client.refused)
+        client.close()
+    assert rules.can_publish("svc.{{name()}}.x")
+    assert not rules.can_publish("svc.scoped.x")
 
 
 def test_the_account_jwt_was_asked_for_though_it_was_given(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from change_pairs import judged as changes_judged
@@ -165,6 +166,13 @@ def test_why_and_test_decide_on_the_mapped_subject(path, tmp_path):
     assert "✓ old.7  mapped to new.7: the allow entry new.> matches" in why("old.7", 0)
     assert "✓ old.7  mapped to new.7" in why("old.7", 0, "--model", "broker")
     assert why("half.1", 2).startswith("? half.1  not determined: mappings decide which: mapped to")
+    # Bug: an option that concerns only files of one user switched the mappings off.
+    assert "✓ old.7  mapped to new.7" in why("old.7", 0, "--account-jwt", path)
+    # Bug: a configuration from standard input was read without its mappings.
+    for words in (["-p", "-", "--user", "svc"], ["-p", "-", "--user", "svc", "--json"]):
+        read = CliRunner().invoke(app, ["why", "old.7", *words], input=Path(path).read_text())
+        assert read.exit_code == 0, read.output
+        assert "mapped to new.7" in read.output
     every = CliRunner().invoke(app, ["why", "old.7", "-p", path, "--every-user"]).output
     assert "✓ PAY/svc: old.7  mapped to new.7" in every
     assert "✓ WEB/admin: old.7  there is no allow list" in every
@@ -175,6 +183,18 @@ def test_why_and_test_decide_on_the_mapped_subject(path, tmp_path):
     policy.write_text("yes publish old.7\nbroker no publish plant.7.temp\n")
     done = CliRunner().invoke(app, ["acl", "test", str(policy), path, "--user", "PAY/svc"])
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(("cluster", "code"), [("east", 0), ("west", 1)])
+def test_a_mapping_by_cluster_decides_what_may_be_published(cluster, code, tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(
+        f"cluster {{ name: {cluster} }}\nmappings: {{ b: [ {{ destination: m.east, weight: 100, "
+        "cluster: east }, { destination: m.rest, weight: 100 } ] }\n"
+        "authorization { users: [ { user: a, password: open, permissions: { publish: m.east } } ] }"
+    )
+    done = CliRunner().invoke(app, ["why", "b", "-p", str(path), "--user", "a"])
+    assert done.exit_code == code, done.output
 
 
 @pytest.mark.requirement("A81")

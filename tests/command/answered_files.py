@@ -329,6 +329,12 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     'PUB login 29\r\n{"password":"secret-payload"}\r\n'
     "HPUB a r 30 32\r\nNATS/1.0\r\nAuthorization: x\r\n\r\nhi\r\nPING\r\nPONG\r\nUNSUB 1 2\r\n",
     "cut.bin": "PING\r\nPUB a.b 5\r\nhel",
+    "routed.bin": "RMSG $G foo 2\r\nhi\r\nRMSG $G foo + bar q1 q2 2\r\nhi\r\nRS+ $G a.b\r\n",
+    # A broker accepts subscriptions that are not valid for subtrie.
+    "odd.log": "".join(
+        f"[7] 2026/11/25 08:14:03.000001 [TRC] 127.0.0.1:50 - cid:5 - <<- [SUB {each}  {row}]\n"
+        for row, each in enumerate(("a..b", "orders.>", "a.b*c"))
+    ),
     "literal.txt": "a*b.c\na.*\n",
     "connz.json": {"server_id": "N", "now": "2026-11-20T08:00:00Z", "num_connections": 1,
         "connections": [{

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import weakref
 from collections import OrderedDict
@@ -62,6 +63,32 @@ async def _story(make):
         {k: v for k, v in each.metrics.served.items() if k[0].route in ("/relay/{n}", "/level")}
         for each in (shop, stock)
     ]
+
+
+async def test_the_error_of_a_service_that_tells_no_trace_names_that_of_the_request(
+    make_nats, spans, plane
+):
+    web = make_nats("web.example")
+    loop = asyncio.get_running_loop()
+
+    @web.watch
+    def answer(direction, subject, payload):
+        if direction == "out" and b"//old.example" in payload:
+            message_id = payload.partition(b"Microbus-Msg-Id: ")[2].partition(b"\r")[0]
+            body = b'{"err":{"error":"no stock","statusCode":409}}'
+            head = b"HTTP/1.1 409 Conflict\r\nMicrobus-Op-Code: Err\r\nMicrobus-Msg-Id: %b\r\n\r\n"
+            loop.call_soon(
+                web._client.responses.receive_payload,
+                f"{plane}.reply._.old_example.web_example.{web.id}",
+                head % message_id + body,
+            )
+
+    async with web:
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", "https://old.example/x")
+    (span,) = (each for each in spans.get_finished_spans() if "old.example" in each.name)
+    assert failed.value.status == 409
+    assert failed.value.trace == f"{span.context.trace_id:032x}"
 
 
 @pytest.mark.requirement("S0-131")

@@ -124,9 +124,9 @@ _LOADED: ContextVar[dict[tuple[str, ...], Any] | None] = ContextVar("loaded file
 
 
 def _once(key: tuple[str, ...], load: Callable[[], _Loaded]) -> _Loaded:
-    """Return what a file holds; within a command it is loaded once, except standard input."""
+    """Return what a file holds; within a command it is loaded once."""
     kept = _LOADED.get()
-    if kept is None or key[1] == str(STANDARD_INPUT):
+    if kept is None:
         return load()
     if key not in kept:
         kept[key] = load()
@@ -172,8 +172,8 @@ class UserSelection:
         """
         user = user if user is not None else self.user
         try:
-            named = user is not None and self.account_jwt is None
-            if named and _once(("configuration", str(path)), lambda: is_configuration(path)):
+            known = ("configuration", str(path))
+            if user is not None and _once(known, lambda: is_configuration(path)):
                 # Other questions may be about other users of the file.
                 found = self._chosen(self.load_each(path), str(user))
                 if found is not None:
@@ -205,14 +205,13 @@ class UserSelection:
         if permissions.determined:
             return permissions
         message = f"{path}: permissions are decided elsewhere, by {permissions.decided_by}"
-        by_account = self.account_jwt is None and "account JWT" in permissions.decided_by
+        by_account = "account JWT" in permissions.decided_by
         raise BadFile(f"{message}; pass --account-jwt" if by_account else message)
 
     def deployment(self, path: Path | str) -> Deployment | None:
         """Return the deployment of a file; None if it holds one user, or cannot hold accounts."""
         try:
-            alone = _once(("one user", str(path)), lambda: holds_one_user(path))
-            if alone or self.account_jwt is not None:
+            if _once(("one user", str(path)), lambda: holds_one_user(path)):
                 return None
             key = ("deployment", str(path), str(self.allow_readable))
             return _once(key, lambda: Deployment.load(path, allow_readable=self.allow_readable))
@@ -230,7 +229,7 @@ class UserSelection:
         Args:
             path: the file.
         """
-        deployment = None if path == STANDARD_INPUT else self.deployment(path)
+        deployment = self.deployment(path)
         mapping = deployment is not None and any(
             each.mappings for each in deployment.accounts.values()
         )

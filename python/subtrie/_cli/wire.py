@@ -125,7 +125,7 @@ def _line(row: OperationRow | StreamError, reveal: bool) -> str:
         return f"{place} ! {printable(row.message)}".strip()
     words = [printable(row.parts["op"])]
     for key, value in _parts(row, reveal).items():
-        if key not in ("op", "payload_b64") and value not in (None, [], ()):
+        if key not in ("op", "payload_b64") and value not in (None, []):
             words.append(f"{printable(key)}={printable(str(value))}")
     return " ".join(part for part in (_clock(row.time), place, *words) if part)
 

@@ -17,7 +17,7 @@ from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
 from .config_users import permissions_of_user, permissions_of_users
 from .deployments import JWT, is_address, load_deployment
-from .files import STANDARD_INPUT, read_text
+from .files import read_text
 from .jwt import permissions_in_jwt
 from .loaded import LoadedPermissions
 from .snapshots import documents_in
@@ -82,7 +82,7 @@ def holds_one_user(path: str | Path) -> bool:
 
 def is_configuration(path: str | Path) -> bool:
     """Return True for a file that is none of the other formats."""
-    if is_address(path) or str(path) == str(STANDARD_INPUT) or Path(path).is_dir():
+    if is_address(path) or Path(path).is_dir():
         return False
     text = read_text(Path(path))
     of_token = is_creds(text) or JWT.fullmatch(text.strip()) or is_subtrie_json(text)

@@ -5,7 +5,6 @@ The format of a token itself is read in ``subtrie._nats.jwt``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -125,9 +124,7 @@ def _granted(
 
 
 def _granted_by_account(lists: Any, path: Path) -> LoadedPermissions:
-    """The permissions from an account; undetermined with a template that is not filled."""
-    if "{{" in json.dumps(lists):
-        return LoadedPermissions.undetermined()
+    """The permissions from an account, in which ``{{name()}}`` stands for itself."""
     return (_lists(object_claim(lists, "the account's lists", path), path)) or LoadedPermissions()
 
 
