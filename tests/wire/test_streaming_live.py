@@ -35,7 +35,7 @@ def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         if go is None:
             pytest.skip("no nats-streaming-server on PATH, and no Go to build one with")
         done = subprocess.run(
-            [go, "install", MODULE],
+            [go, "install", "-gcflags=all=-l", MODULE],  # a quarter faster to compile
             env={**os.environ, "GOBIN": str(kept), "GOFLAGS": "-mod=mod"},
             capture_output=True, text=True, timeout=300, cwd=kept, check=False,
         )  # fmt: skip
