@@ -97,6 +97,30 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_a_queue_group_covers_no_pattern_and_is_covered_by_none(tree):
+    patterns = ["x.a.>", "x.a.y workers", "z.a.> workers", "z.a.y"]
+    toml = "".join(f'{ENTRY}subscribe = "{each}"\n' for each in patterns)
+    (service,) = _scanned(tree, toml)
+    assert set(patterns) < set(rules(service, "p").subscribe_allow)
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ("[tool.subtrie]\ngencreds = 3\n", "tool.subtrie.gencreds"),
+        ("[tool]\nsubtrie = [1]\n", None),
+        ("[tool.subtrie.gencreds]\nmore = 1\nabout = 1\n", "about"),
+    ],
+)
+def test_what_is_no_table_of_calls_is_named(tree, toml, named):
+    if named is None:
+        assert _scanned(tree, toml)
+        return
+    with pytest.raises(SubtrieError, match=named) as caught:
+        _scanned(tree, toml)
+    assert caught.value.reason == "declared-key"
+
+
 @pytest.mark.requirement("S0-125")
 @pytest.mark.parametrize("what", WRONG)
 def test_an_invalid_entry_is_refused_with_its_line(tree, what):

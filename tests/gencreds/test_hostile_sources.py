@@ -12,7 +12,7 @@ from source_trees import HEAD, said
 import counted_work
 from subtrie import PermissionsError
 from subtrie._cli.app import app
-from subtrie.gencreds import scan
+from subtrie.gencreds import _source_files, scan
 from subtrie.gencreds._source_files import MAX_FILE_BYTES
 
 #: No source here may take more calls; the one that takes most of them takes half as many.
@@ -192,6 +192,18 @@ def test_names_that_are_not_texts(tree):
     with pytest.raises(PermissionsError) as caught:
         scan(folder)
     assert caught.value.reason == "source-syntax"
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_a_folder_has_so_many_files(tree, monkeypatch, most):
+    monkeypatch.setattr(_source_files, "MAX_FILES", most)
+    folder = tree({"a.py": HEAD, "b.py": "", "c/d.py": "", "test_e.py": "", "f.txt": ""})
+    if most == 3:
+        assert [each.host for each in scan(folder)] == ["orders.shop"]
+        return
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert caught.value.reason == "source-files"
 
 
 def test_a_file_name_is_not_a_command_to_the_runner_of_an_action(tree, monkeypatch, tmp_path):

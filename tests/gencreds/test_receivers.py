@@ -128,6 +128,47 @@ def test_a_file_is_scanned_with_what_it_imports(tree):
     assert (service.host, said(service.calls)) == ("orders.shop", ONE)
 
 
+def test_a_module_of_a_package_is_read_with_the_file_that_imports_it(tree):
+    folder = tree({
+        "main.py": HEAD + "from shops import urls\nfrom . import more\n"
+        'orders.request("GET", urls.URL)\norders.request("PUT", more.URL)\n',
+        "shops/__init__.py": "",
+        "shops/urls.py": 'from main import orders\nURL = "https://a.shop/x"\n'
+        'def f(): orders.request("POST", URL)\n',
+        "more.py": 'URL = "https://b.shop/x"\n',
+    })  # fmt: skip
+    (service,) = scan(folder / "main.py")
+    assert sorted(said(service.calls)) == [
+        "GET a.shop:443/x", "POST a.shop:443/x", "PUT b.shop:443/x",
+    ]  # fmt: skip
+
+
+def test_an_argument_behind_a_star_may_be_of_any_parameter(tree):
+    text = "from subtrie.connector import Connector\n"
+    folder = tree(
+        main=HEAD + "from work import f\ndef g(some): f(*some, orders)\n",
+        stock=text + 'stock = Connector("stock.shop")\n',
+        work=text + 'def f(a: Connector, b: Connector): b.request("GET", "https://x.shop/b")\n',
+    )
+    for service in scan(folder):
+        assert [(each.line, each.use.host) for each in service.dynamic] == [(2, "x.shop")]
+
+
+def test_keywords_give_each_parameter_its_connector(tree):
+    folder = tree(
+        main=HEAD + 'stock = Connector("stock.shop")\n'
+        "def f(a: Connector, b: Connector, c: Connector):\n"
+        '    a.request("GET", "https://x.shop/a")\n    b.request("GET", "https://x.shop/b")\n'
+        '    c.request("GET", "https://x.shop/c")\n'
+        "f(b=orders, a=stock, c=orders)\n"
+    )
+    found = {each.host: said(each.calls) for each in scan(folder)}
+    assert found == {
+        "orders.shop": ["GET x.shop:443/b", "GET x.shop:443/c"],
+        "stock.shop": ["GET x.shop:443/a"],
+    }
+
+
 def test_a_parameter_is_what_the_calls_give_it(tree):
     folder = tree(
         help='from subtrie.connector import Connector\n'
@@ -348,6 +389,11 @@ def test_a_literal_plane_must_be_the_requested_one(tree):
     with pytest.raises(PermissionsError) as caught:
         rules(service, "test")
     assert (caught.value.reason, caught.value.line) == ("other-plane", 2)
+    also = 'a = Connector("a.shop", plane="test")\n'
+    (service,) = scan(tree(main=text.format('"prod"') + also))
+    with pytest.raises(PermissionsError) as caught:
+        rules(service, "prod")
+    assert (caught.value.reason, caught.value.line) == ("other-plane", 3)
     (service,) = scan(tree(main="import os\n" + text.format('os.environ["PLANE"]')))
     assert rules(service, "test")
 

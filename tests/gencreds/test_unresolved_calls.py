@@ -6,6 +6,7 @@ import pytest
 from source_trees import HEAD, said
 
 from subtrie.gencreds import scan
+from subtrie.gencreds._name_resolution import MAX_BINDINGS
 
 REPORTED = {
     "an unknown name": 'def f(bus): bus.request("GET", "https://a.shop/x")',
@@ -26,6 +27,12 @@ REPORTED = {
         'def f(b: Bus): b.request("GET", "https://a.shop/x")'
     ),
     "an unknown URL": 'def f(bus, u): bus.request("GET", u)',
+    "a URL whose first part is known": 'def f(bus, h): bus.request("GET", f"https://{h}/x")',
+    "the parameter of a static method": (
+        'class A:\n    @staticmethod\n    def f(b): b.request("GET", "https://a.shop/x")'
+    ),
+    "connectors behind a star": 'def f(*c: Connector): c.request("GET", "https://a.shop/x")',
+    "connectors as keywords": 'def f(**c: Connector): c.request("GET", "https://a.shop/x")',
     "unknown all through": "def f(bus, m, u): bus.request(m, u)",
     "stars": "def f(bus, a): bus.request(*a)",
     "an endpoint": 'def f(bus): bus.endpoint("GET", "/x")(f)',
@@ -130,6 +137,10 @@ SILENT = {
     "a session": (
         'import requests\ns = requests.Session()\ns.request("GET", "https://a.shop/x")'
     ),
+    "one of several sessions": (
+        'import requests\na, b = requests.pair()\nb.request("GET", "https://a.shop/x")'
+    ),
+    "a request without a URL": 'def f(client): client.request("GET")',
     "httpx": (
         'import httpx\nasync def f():\n    async with httpx.AsyncClient() as c:\n'
         '        await c.request("GET", "https://a.shop/x")'
@@ -203,6 +214,25 @@ def test_a_function_that_is_passed_on_under_another_name(tree):
         found = scan(folder)
         assert [said(each.calls) for each in found] == [["GET a.shop:443/x"], []]
         assert [bool(each.dynamic) for each in found] == [reported] * 2
+
+
+@pytest.mark.parametrize("count", [MAX_BINDINGS, MAX_BINDINGS + 1])
+def test_a_name_has_so_many_values_that_are_followed(only, count):
+    again = "    c = orders\n" * count
+    service = only(f'def f():\n{again}    c.request("GET", "https://a.shop/x")\n')
+    assert said(service.calls) == ["GET a.shop:443/x"]
+    assert len(service.dynamic) == count - MAX_BINDINGS
+
+
+def test_what_an_unknown_event_may_be(only):
+    service = only("""\
+        def f(e):
+            orders.trigger(e)
+            orders.on(e)(f)
+        """)
+    assert [(each.kind, each.use.host) for each in service.dynamic] == [
+        ("events", "orders.shop"), ("hooks", None),
+    ]  # fmt: skip
 
 
 def test_connectors_with_unknown_hosts_only(tree):

@@ -125,6 +125,8 @@ TOLD = {
         "GET a.shop:443/x/y"]),
     "format": ('orders.request("GET", "https://{}:{p}/{0}".format("a.shop", p=81))', [
         "GET a.shop:81/a.shop"]) ,
+    "format by names": ('orders.request("GET", "https://{h}:{p}/x".format(p=81, h="a.shop"))', [
+        "GET a.shop:81/x"]),
     "a conditional": (
         'orders.request("GET" if x else "PUT", "https://a.shop/" + ("x" if y else "y"))',
         ["GET a.shop:443/x", "GET a.shop:443/y", "PUT a.shop:443/x", "PUT a.shop:443/y"]),
@@ -137,6 +139,11 @@ TOLD = {
     "arguments": ('orders.request("GET", "https://a.shop/{id}/{rest...}", params={})', [
         "GET a.shop:443/{id}/{rest...}"]),
     "a hole in the path": ('def f(i): orders.request("GET", f"https://a.shop/x{i}/y")', [
+        "GET a.shop:443/{}/y"]),
+    "a name of an argument that is not known": (
+        'def f(n): orders.request("GET", f"https://a.shop/{{{n}...}}")', ["GET a.shop:443/{...}"]),
+    "a name of an argument before the last": (
+        'def f(n): orders.request("GET", f"https://a.shop/{{{n}...}}/y")', [
         "GET a.shop:443/{}/y"]),
     "a hole in the port": ('def f(p): orders.request("GET", f"https://a.shop:{p}/y")', [
         "GET a.shop:*/y"]),
@@ -185,6 +192,11 @@ TOLD = {
     "a tuple that has a name": (
         'HOSTS = ("a.shop", "b.shop")\nfor h in HOSTS: orders.request("GET", f"https://{h}/x")',
         ["GET a.shop:443/x", "GET b.shop:443/x"]),
+    "a comprehension does not see the names of its class": (
+        'H = "a.shop"\nHS = (1,)\nclass A:\n    H = "b.shop"\n    HS = ("c.shop", "d.shop")\n'
+        '    x = [orders.request("GET", f"https://{H}/x") for _ in HS]\n'
+        '    y = [orders.request("PUT", f"https://{h}/x") for h in HS]',
+        ["GET a.shop:443/x", "PUT c.shop:443/x", "PUT d.shop:443/x"]),
     "two loops, one name": (
         'for h in ("a.shop",): orders.request("GET", f"https://{h}/x")\n'
         'for h in ("b.shop",): orders.request("PUT", f"https://{h}/x")',
@@ -206,6 +218,29 @@ def test_constant_values_are_resolved(only, what):
     rules(service, "p")
 
 
+def test_elements_that_are_not_pairs_do_not_keep_pairs_together(only):
+    loop = 'for m, h in (("GET", "a.shop"), {}): orders.request(m, f"https://{{h}}/x")'
+    service = only(loop.format('("PUT", "b.shop", 1)'))
+    assert sorted(said(service.calls)) == [
+        "GET a.shop:443/x", "GET b.shop:443/x", "PUT a.shop:443/x", "PUT b.shop:443/x",
+    ]  # fmt: skip
+    service = only(loop.format('("PUT",)'))
+    assert not service.calls
+    assert {each.line for each in service.dynamic} == {3}
+
+
+def test_each_text_that_is_known_is_granted_and_the_others_are_reported(only):
+    service = only("""\
+        def f(h, m):
+            orders.request("GET", f"https://{h}.shop/x" if h else "https://a.shop/x")
+            orders.request(m if m else "PUT", "https://b.shop/x" if h else "https://c.shop/x")
+        """)
+    assert said(service.calls) == ["GET a.shop:443/x", "PUT b.shop:443/x", "PUT c.shop:443/x"]
+    assert [(each.line, each.use.host) for each in service.dynamic] == [
+        (4, None), (5, "b.shop"), (5, "c.shop"),
+    ]  # fmt: skip
+
+
 def test_constants_are_followed_across_files(tree):
     folder = tree(
         main=HEAD + "import work\n",
@@ -217,6 +252,18 @@ def test_constants_are_followed_across_files(tree):
     )  # fmt: skip
     (service,) = scan(folder)
     assert said(service.calls) == ["GET stock.shop:443/x", "PUT stock.shop:443/full"]
+
+
+def test_a_tuple_of_another_file_is_followed(tree):
+    folder = tree(
+        main=HEAD + 'from shops import HOSTS\nfrom corp import OTHERS\n'
+        'for h in HOSTS: orders.request("GET", f"https://{h}/x")\n'
+        'for h in OTHERS: orders.request("PUT", f"https://{h}/x")\n',
+        shops='HOSTS = ("a.shop", "b.shop")\n',
+    )  # fmt: skip
+    (service,) = scan(folder)
+    assert said(service.calls) == ["GET a.shop:443/x", "GET b.shop:443/x"]
+    assert [each.line for each in service.dynamic] == [6]
 
 
 def test_a_name_assigned_by_another_file_is_not_constant(tree):

@@ -247,8 +247,7 @@ class ConstantEvaluator:
 
 def _line(binding: Binding) -> int:
     """The line of a binding; 0 if its node has none."""
-    node = binding.value if binding.value is not None else binding.node
-    return getattr(node, "lineno", 0)
+    return getattr(binding.node, "lineno", 0)
 
 
 def _argument(call: ast.Call, field: str) -> ast.expr | None:

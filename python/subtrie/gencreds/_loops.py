@@ -10,7 +10,7 @@ import ast
 
 from ._abstract_values import ClassValue, ModuleValue
 from ._partial_strings import PartialString
-from ._scopes import Binding, Loop, Scope
+from ._scopes import Binding, Loop, Scope, scope_of_iterable
 from ._source_tree import SourceTree
 
 #: Most iterations of the loops around one place; beyond that their names are unknown.
@@ -115,7 +115,7 @@ class LoopExpander:
         """
         found = [LoopBindings()]
         for loop, scope in loops:
-            elements = self.elements(loop.iter, scope)
+            elements = self.elements(loop.iter, scope_of_iterable(loop, scope))
             if not elements:
                 continue  # its variables are unknown
             chosen: list[LoopBindings] = []

@@ -54,8 +54,6 @@ def concatenations(parts: Iterable[list[PartialString]]) -> list[PartialString]:
     """Return each text of the first part followed by each of the second, and so on."""
     found: list[PartialString] = [("",)]
     for part in parts:
-        if len(found) * len(part) > MAX_VALUES * MAX_VALUES:
-            return unknown(f"more than {MAX_VALUES} values")
         several = dict.fromkeys(normalised((*left, *right)) for left in found for right in part)
         if len(several) > MAX_VALUES:
             return unknown(f"more than {MAX_VALUES} values")

@@ -83,8 +83,7 @@ class Scope:
         while scope is not None:
             if name in scope.bindings and (first or scope.kind != "class"):
                 return scope, scope.bindings[name]
-            first = first and scope.kind == "comprehension"
-            scope = scope.parent
+            first, scope = False, scope.parent
         return None
 
     def __repr__(self) -> str:
@@ -149,9 +148,10 @@ def _step(site: Site, file_scopes: FileScopes) -> Iterator[Site]:
         return
     if isinstance(node, _COMPREHENSIONS):
         inner = file_scopes.scopes[node] = Scope("comprehension", node, scope, scope.file)
-        for number, part in enumerate(node.generators):
-            yield Site(part.iter, inner if number else scope, loops)
-            _bind(part.target, "loop", part.iter, inner, file_scopes, ())
+        for part in node.generators:
+            outside = scope_of_iterable(part, inner)
+            yield Site(part.iter, outside, loops)
+            _bind(part.target, "loop", part.iter, inner, file_scopes, (), evaluated=outside)
             loops = (*loops, (part, inner))
             for test in part.ifs:
                 yield Site(test, inner, loops)
@@ -178,6 +178,15 @@ def _step(site: Site, file_scopes: FileScopes) -> Iterator[Site]:
         return
     for child in ast.iter_child_nodes(node):
         yield Site(child, scope, loops)
+
+
+def scope_of_iterable(loop: Loop, scope: Scope) -> Scope:
+    """Return the scope in which a loop of a scope evaluates what it iterates over.
+
+    The first iterable of a comprehension is evaluated outside of it.
+    """
+    first = isinstance(scope.node, _COMPREHENSIONS) and scope.node.generators[0] is loop
+    return scope.parent if first and scope.parent is not None else scope
 
 
 def _function(node: FunctionNode, site: Site, file_scopes: FileScopes) -> Iterator[Site]:
@@ -251,11 +260,8 @@ def _names(node: ast.AST, scope: Scope, file_scopes: FileScopes) -> None:
             scope.bind(name, Binding("other", node, scope))
         case ast.MatchAs(name=str(name)) | ast.MatchMapping(rest=str(name)):
             scope.bind(name, Binding("other", node, scope))
-        case ast.Return() | ast.Yield() if node.value is not None:
-            home = scope
-            while home.kind == "comprehension" and home.parent is not None:
-                home = home.parent
-            home.returns.append((node.value, scope))
+        case ast.Return() | ast.Yield() if node.value is not None:  # never in a comprehension
+            scope.returns.append((node.value, scope))
 
 
 def _bind(
@@ -266,13 +272,14 @@ def _bind(
     file_scopes: FileScopes,
     path: tuple[int | str, ...],
     annotation: ast.expr | None = None,
+    evaluated: Scope | None = None,
 ) -> None:
-    """Bind the names of a target, which may be unpacked."""
+    """Bind the names of a target, which may be unpacked; the value may be of another scope."""
     todo = [(target, path)]
     while todo:
         target, path = todo.pop()
         if isinstance(target, ast.Name):
-            binding = Binding(kind, target, scope, value, annotation, path)
+            binding = Binding(kind, target, evaluated or scope, value, annotation, path)
             scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
             todo.append((target.value, (*path[:-1], "?")))
