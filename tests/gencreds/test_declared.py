@@ -112,7 +112,7 @@ def test_a_queue_group_covers_no_pattern_and_is_covered_by_none(tree):
         ("[tool.subtrie.gencreds]\nmore = 1\nabout = 1\n", "about"),
     ],
 )
-def test_what_is_no_table_of_calls_is_named(tree, toml, named):
+def test_what_is_not_a_table_of_calls_is_named(tree, toml, named):
     if named is None:
         assert _scanned(tree, toml)
         return
