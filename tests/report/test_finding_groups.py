@@ -248,6 +248,65 @@ def test_a_finding_has_the_rate_of_its_rows():
     assert findings(refused=[{**refused, "count": 3}])[0].rate is None, "a part has no time"
 
 
+def rate(*counts: int) -> dict[str, Any]:
+    return {"start": START, "width_s": 4, "counts": list(counts)}
+
+
+def test_findings_about_one_identity_have_the_sum_of_their_rates():
+    told = {
+        "spoofed": [row("spoofed", who="a", claimed="b", subject="s", count=2, accepted=2,
+                        rate=rate(1, 1))],
+        "refused": [row("refused", who="a", kind="publish", subject="s", count=1,
+                        rate=rate(0, 0, 1))],
+        "claimed_users": [row("claimed_users", who="a", claimed="b", count=5, rate=rate(5))],
+    }  # fmt: skip
+    (found,) = findings(**told)
+    assert found.count == 3
+    assert found.rate == (f"{START:%Y-%m-%dT%H:%M:%S}.000000Z", 4, (1, 1, 1))
+
+
+def test_a_slow_consumer_has_the_rate_of_the_messages_that_were_lost():
+    told = {
+        "slow_consumers": [row("slow_consumers", who="b", client="b", first=END, last=END, count=1,
+                               rate=rate(9))],
+        "subscriptions": [row("subscriptions", pattern="a.*", conn="c", identity="b", client="b",
+                              start=START, end=END)],
+        "undelivered": [
+            row("undelivered", subject=f"a.{number}", nearest="a.*", differs_at=1, count=count,
+                subscription_inactive=True, first=END + timedelta(seconds=1),
+                last=END + timedelta(seconds=2), rate=rate(*counts))
+            for number, (count, counts) in enumerate(((2, (2, 0)), (1, (0, 1))))
+        ],
+    }  # fmt: skip
+    (found,) = findings(**told)
+    assert (found.rule, found.count) == ("slow_consumers", 3)
+    assert found.rate is not None
+    assert found.rate.counts == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "values", "keys"),
+    [
+        ("refused", {"who": "a", "kind": "publish", "subject": "s"}, "refused a s publish - - - -"),
+        ("refused", {"who": "b", "kind": "publish", "subject": "s", "account": "X"},
+         "refused b s publish X - - -"),
+        ("coverage", {"server": "n", "pattern": "p", "queue": "q"}, "coverage n p q"),
+        ("coverage", {"server": "n", "pattern": "p", "account": "X"}, "coverage n p - X"),
+        ("malformed", {"subject": "s", "reason": "port"}, "malformed s"),
+    ],
+)  # fmt: skip
+def test_the_command_of_a_finding_has_the_keys_of_its_largest_row(table, values, keys):
+    largest = row(table, **{"count": 2, **values})
+    rows = [{**largest, "subject": "z", "count": 1}, largest]
+    found = all_findings(RunOfRows({table: rows}), name="run", logs=["a.log"])
+    assert f"subtrie report lines --log a.log -- run {keys}" in [each.command for each in found]
+
+
+def test_a_title_has_at_most_160_characters():
+    (found,) = findings(malformed=[row("malformed", subject="s", reason="r" * 200, count=1)])
+    assert len(found.message) == 159, "two halves and an ellipsis"
+
+
 @pytest.mark.parametrize(
     ("pattern", "told", "advice"),
     [
