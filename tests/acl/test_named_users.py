@@ -107,3 +107,13 @@ def test_a_file_before_the_question_is_answered_with_the_right_command(tmp_path)
         said.replace("app acl", "subtrie acl")
     )
     assert run("who", "x", tmp_path / "none", status=2).endswith("none: no such file\n")
+
+
+def test_a_subject_that_is_also_the_name_of_a_file_is_a_subject(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("orders.new", "nats.conf"):
+        (tmp_path / name).write_text(
+            "authorization { users: [ { user: a, permissions: { publish: 'orders.*' } } ] }"
+        )
+    done = CliRunner().invoke(app, ["why", "orders.new", "nats.conf", "--user", "a"])
+    assert (done.exit_code, done.output[:12]) == (0, "✓ orders.new"), done.output

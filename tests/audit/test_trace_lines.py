@@ -358,6 +358,7 @@ def test_a_peer_of_a_route_names_the_origin_of_a_leaf_node_if_it_said_so(lnocu) 
         log_operation(_traced("rid", "<<-", "LS- o $G a"), lnocu=each) for each in (True, False)
     ]
     assert told[0] != told[1]
+    assert log_operation(_traced("rid", "<<-", "LS- o $G a")) == told[0], "a recent peer"
 
 
 def test_a_line_of_a_log_may_be_longer_than_what_a_server_reads() -> None:

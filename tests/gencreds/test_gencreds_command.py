@@ -25,6 +25,7 @@ from patience import wait_until
 from servers import loads, serving
 from subtrie import PermissionsError
 from subtrie._cli.app import app
+from subtrie._nats.creds_file import format_creds
 from subtrie.acl import Permissions
 from subtrie.gencreds import rules, scan, write_all
 from subtrie.gencreds._trial import trial
@@ -333,6 +334,45 @@ def test_a_file_that_a_link_leads_to_is_not_read(tree, operator, tmp_path_factor
     assert (done.exit_code, "secret-word" in done.output) == (0, False)
 
 
+def test_creds_whose_permissions_are_decided_elsewhere_are_not_compared(tree, operator):
+    jwt, seed = operator.user({}, scoped=True)
+    path = Path("orders.shop_nats.creds")
+    path.write_text(format_creds(jwt, seed))
+    path.chmod(0o600)
+    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    assert done.exit_code == 0
+    assert f"  {path} is not compared: what it grants is not known\n" in done.output
+    path.unlink()
+    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    assert f"  {path} does not exist yet\n" in done.output
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-dynamic",)])
+def test_a_source_with_connectors_of_unknown_hosts_alone_gets_no_creds(tree, more):
+    folder = tree(main="from subtrie.connector import Connector\ndef f(h): Connector(h)\n")
+    done = _run(folder, "--plane", "p", "--dry-run", *more)
+    assert done.exit_code == 1
+    assert "main.py:2: a connector whose host depends on" in done.output
+    assert "1 unresolved in the source" in done.output
+
+
+def test_unresolved_calls_are_in_the_order_of_lines(tree):
+    text = "def f(bus, u): bus.request('GET', u)\ndef g(u): orders.request('GET', u)\n" * 2
+    done = _run(tree(service=HEAD + text), "--plane", "p", "--dry-run")
+    numbers = [int(each) for each in re.findall(r"service\.py:(\d+):", done.output)]
+    assert numbers == [*range(numbers[0], numbers[0] + 4)]
+
+
+def test_the_size_that_is_planned_is_that_of_the_token(tree, operator):
+    public = operator.account.public_key.decode()
+    signer = _seed_file(operator.signer.seed.decode())
+    words = (tree(service=ORDERS), "--plane", "prod", "--account", public, "--json")
+    (planned,) = json.loads(_run(*words, "--dry-run").output)["services"]
+    assert _run(*words, "--signing-key", signer).exit_code == 0
+    text = Path("orders.shop_nats.creds").read_text()
+    assert planned["size"] == len(re.findall(r"-----BEGIN [A-Z ]+-----\n(\S+)", text)[0])
+
+
 def test_a_link_at_the_path_of_creds_is_replaced_and_not_followed(tree, operator, tmp_path_factory):
     victim = tmp_path_factory.mktemp("away") / "victim"
     Path("orders.shop_nats.creds").symlink_to(victim)
@@ -474,7 +514,9 @@ def test_a_trial_does_not_mix_with_other_files(tmp_path):
     done = _run("--try", tmp_path)
     assert done.exit_code == 2
     assert "give an empty folder" in done.output
-    assert _run("--try", tmp_path / "new", "--signing-key", "-").exit_code == 2
+    for option in (("--signing-key", "-"), ("--account", "A"), ("--out", "x"), ("--dry-run",)):
+        done = _run("--try", tmp_path / "new", *option)
+        assert (done.exit_code, "--try goes without" in done.output) == (2, True), option
     assert not (tmp_path / "new").exists()
     assert _run("--plane", "p").exit_code == 2
 

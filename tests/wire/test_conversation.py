@@ -68,6 +68,8 @@ CONNECT_AGAIN = 'CONNECT {"user":"a"}'
         ("S4-092", "client", [("s2c", "PING", 0), ("c2s", "PONG", 600.1)], "broken"),
         ("S4-092", "client", [("c2s", "PING", 0), ("s2c", "-ERR 'Stale Connection'", 700)], "kept"),
         ("S4-092", "client", [("c2s", "PING", 0), ("s2c", "-ERR 'Parser Error'", 700)], "broken"),
+        ("S4-092", "client", [("c2s", "PING", 0), ("s2c", "PONG", 1), ("c2s", "PING", 2),
+                              ("s2c", "-ERR 'Stale Connection'", 9)], "kept"),
         ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1)], "kept"),
         ("S4-093", "client", [("c2s", "PING"), ("s2c", "PONG")], "kept"),
         ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 11)], "broken"),
@@ -240,6 +242,25 @@ GOT = message(1, "a.b", 3)
 )  # fmt: skip
 def test_a_client_and_its_server(row, steps, wanted):
     assert verdict(row, talk(*steps)) == wanted
+
+
+def cases(test):
+    return [case.values for mark in test.pytestmark if mark.name == "parametrize"
+            for case in mark.args[1]]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [[PING], [("s2c", INFO)], [("c2s", CONNECT)]])
+def test_another_connection_changes_no_verdict_about_one(first):
+    """Whatever a rule does not judge about one connection, it goes on to the next."""
+    judged = [(row, kind, steps, wanted) for row, kind, steps, wanted in cases(test_one_connection)]
+    judged += [(row, "client", *case) for row, *case in cases(test_a_client_and_its_server)]
+    order = ("broken", "kept", "not seen")
+    for row, kind, steps, wanted in judged:
+        other = (talk(*first, kind=kind, number=7), talk(*first, kind=kind, number=8))
+        alone = verdict(row, talk(*first, kind=kind, number=7))
+        worst = min(alone, wanted, key=order.index)
+        talks = (other[0], talk(*steps, kind=kind), other[1])
+        assert verdict(row, *talks) == worst, (row, steps)
 
 
 @pytest.mark.requirement("S4-102", "S4-105")

@@ -215,6 +215,8 @@ def delivered_to(inbox, *sequences, at=4, **options):
                     delivered(3, 1, redelivered=True)], "kept"),
         ("S3-082", [*subscription(1), delivered(2, 3), delivered(2, 1)], "broken"),
         ("S3-082", [*subscription(1), delivered(2, 3), delivered(2, 3)], "broken"),
+        ("S3-082", [*subscription(1), delivered(2, 3), delivered(3, 3, redelivered=True),
+                    delivered(4, 2)], "broken"),
         ("S3-082", [*subscription(1, "a"), *subscription(1, "b"), delivered(2, 1, "a", data=b"x"),
                     delivered(2, 2, "a"), delivered(2, 1, "b", data=b"x")], "kept"),
         ("S3-082", [*subscription(1, "a"), *subscription(1, "b"), delivered(2, 1, "a", data=b"x"),

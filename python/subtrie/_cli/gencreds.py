@@ -243,7 +243,7 @@ def _need(
     if before is not None and not before.determined:
         before = None
     planned = plan(permissions, name=service.host, expires=expires, issuer_account=account)
-    return Need(service, permissions, planned, file, before)
+    return Need(service, permissions, planned, file, os.path.lexists(file), before)
 
 
 def _write(

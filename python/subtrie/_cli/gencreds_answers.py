@@ -22,12 +22,16 @@ _LISTS = (("publish", "publish_allow"), ("subscribe", "subscribe_allow"))
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """One service: its rules and their size, its creds file, and what that file grants now."""
+    """One service: its rules and their size, its creds file, and what that file grants now.
+
+    ``before`` is None too if what the existing file grants is not known.
+    """
 
     service: Service
     permissions: Permissions
     planned: Plan
     file: Path
+    existed: bool
     before: Permissions | None
 
     @property
@@ -79,7 +83,9 @@ def as_text(needs: list[Need], written: bool) -> None:
 def _difference(need: Need) -> None:
     changes, file = need.changes, printable(str(need.file))
     if changes is None:
-        say((f"  {file} does not exist yet", "dim"))
+        unknown = "is not compared: what it grants is not known"
+        why = unknown if need.existed else "does not exist yet"
+        say((f"  {file} {why}", "dim"))
     elif not changes:
         say((f"  no difference to {file}", "dim"))
     else:

@@ -257,10 +257,10 @@ _DAMAGED = _Damaged()
 
 
 def _row(file: BinaryIO, offset: int) -> Record | _Damaged | None:
-    """Read the record at the current offset; None at the end or in an incomplete last record."""
+    """Read the record at the current offset; None at the end."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
-        return None if MARK.startswith(head[: len(MARK)]) or not head else _DAMAGED
+        return _DAMAGED if head else None
     mark, length, checksum = _HEAD.unpack(head)
     if mark != MARK or not _BODY.size <= length <= _BODY.size + MAX_DATA:
         return _DAMAGED
