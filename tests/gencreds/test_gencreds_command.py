@@ -164,6 +164,14 @@ def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
     assert Path("orders.shop_nats.creds").exists()
 
 
+def test_folders_that_are_made_are_the_users_own(tree, operator):
+    done = _run(tree(service=ORDERS), "--plane", "prod", "--signing-key",
+                _seed_file(_seed(operator)), "--out", "new/creds", "--persist-keys", "kept")  # fmt: skip
+    assert done.exit_code == 0
+    for folder in ("new/creds", "kept"):
+        assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+
+
 def test_a_signing_key_of_the_account(tree, operator):
     folder = tree(service=ORDERS)
     signer = operator.signer.seed.decode()

@@ -412,6 +412,9 @@ def test_findings_are_in_the_order_of_the_pages_each_at_its_first_step():
     (found,) = [finding for finding in findings if finding.row == "S4-049"]
     assert found.time == 2 * SECOND
     assert str(found).endswith("(connection 0, byte 0)")
+    closed = talk(("s2c", INFO, 1), ("c2s", "PING", 2), ("s2c", "-ERR 'Stale Connection'", 9))
+    (found,) = [each for each in conversation.check(closed) if each.row == "S4-092"]
+    assert found.time == 9 * SECOND
 
 
 @pytest.mark.parametrize("option", ["ping_within", "idle", "authorization"])
