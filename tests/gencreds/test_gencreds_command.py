@@ -165,8 +165,17 @@ def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
 
 
 def test_folders_that_are_made_are_the_users_own(tree, operator):
-    done = _run(tree(service=ORDERS), "--plane", "prod", "--signing-key",
-                _seed_file(_seed(operator)), "--out", "new/creds", "--persist-keys", "kept")  # fmt: skip
+    done = _run(
+        tree(service=ORDERS),
+        "--plane",
+        "prod",
+        "--signing-key",
+        _seed_file(_seed(operator)),
+        "--out",
+        "new/creds",
+        "--persist-keys",
+        "kept",
+    )
     assert done.exit_code == 0
     for folder in ("new/creds", "kept"):
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
