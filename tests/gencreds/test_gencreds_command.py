@@ -430,6 +430,20 @@ def test_too_many_rules_name_the_costliest(tree, operator):
             in (done.output)
         )
     assert _files() == {"account.nk"}
+    done = _run(folder, "--plane", "prod", "--format", "conf")
+    assert done.exit_code == 0, "a user of a configuration has no token"
+
+
+def test_creds_that_grant_more_than_the_source_needs_pass_a_test_report(tree, operator):
+    key_file = _seed_file(_seed(operator))
+    assert _run(tree(service=ORDERS), "--plane", "p", "--signing-key", key_file).exit_code == 0
+    less = tree(service=HEAD)
+    report = _run(less, "--plane", "p", "--format", "junit").output
+    assert "orders.shop: no new access" in report
+    assert 'failures="0"' in report
+    more = tree(service=ORDERS + 'orders.request("GET", "https://more.shop/x")\n')
+    report = _run(more, "--plane", "p", "--format", "junit").output
+    assert "no new access" not in report
 
 
 BAD = {
