@@ -374,8 +374,9 @@ def test_a_source_with_connectors_of_unknown_hosts_alone_gets_no_creds(tree, mor
 
 
 def test_unresolved_calls_are_in_the_order_of_lines(tree):
-    text = "def f(bus, u): bus.request('GET', u)\ndef g(u): orders.request('GET', u)\n" * 2
-    done = _run(tree(service=HEAD + text), "--plane", "p", "--dry-run")
+    head = HEAD + "stock = Connector('stock.shop')\n"
+    text = "def f(u): stock.request('GET', u)\ndef g(u): orders.request('GET', u)\n" * 2
+    done = _run(tree(service=head + text), "--plane", "p", "--dry-run")
     numbers = [int(each) for each in re.findall(r"service\.py:(\d+):", done.output)]
     assert numbers == [*range(numbers[0], numbers[0] + 4)]
 
