@@ -239,8 +239,9 @@ def test_a_file_that_is_not_a_snapshot_by_mode(tmp_path):
     assert len(here(tmp_path / "con*.json", MONITOR)) == 2
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(FileNotFoundError, match=r"no \*.json"):
-        here(empty, MONITOR)
+    for given in (empty, tmp_path / "*"):  # the pattern names the files beside it, too
+        with pytest.raises(FileNotFoundError, match=rf"no \*.json in {empty}"):
+            here(given, MONITOR)
 
 
 TRACE = ", ".join(f"{name} {kind}" for name, kind in EVENTS)

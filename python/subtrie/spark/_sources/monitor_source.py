@@ -77,12 +77,10 @@ class MonitorReader(FileReader):
         """Return one partition per file."""
         found: list[str] = []
         for path in self._existing_paths():
-            if os.path.isdir(path):
-                found += map(str, sorted(Path(path).glob("*.json")))
-            else:
-                found.append(path)
-        if not found:
-            raise FileNotFoundError(f"no *.json in {', '.join(self._paths)}")
+            saved = sorted(Path(path).glob("*.json")) if os.path.isdir(path) else [path]
+            if not saved:
+                raise FileNotFoundError(f"no *.json in {path}")
+            found += map(str, saved)
         return [SnapshotFile(path, number) for number, path in enumerate(found)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
