@@ -230,6 +230,31 @@ def test_plain_configuration_that_the_broker_loads(tree):
     assert _files() == {"users.conf"}
 
 
+def test_the_password_of_a_host_with_digits_is_a_variable_of_its_own(tree):
+    hosts = ("orders2.shop-1", "orders.shop")
+    source = "".join(f"s{at} = Connector('{host}')\n" for at, host in enumerate(hosts))
+    done = _run(
+        tree(service=HEAD.split("\n")[0] + "\n" + source), "--plane", "p", "--format", "conf"
+    )
+    assert sorted(re.findall(r"password: (.*)", done.output)) == [
+        "$ORDERS2_SHOP_1_PASSWORD", "$ORDERS_SHOP_PASSWORD",
+    ]  # fmt: skip
+
+
+def test_markdown_of_creds_that_are_as_they_should_be(tree, operator):
+    folder = tree(TWO)
+    title = f"### Permissions of `{folder.name}`\n\n"
+    words = (folder, "--plane", "prod", "--format", "markdown")
+    assert _run(*words).output == (
+        f"{title}No creds to compare with: `orders.shop`, `stock.shop`.\n\n"
+    )
+    key_file = _seed_file(_seed(operator))
+    _run(folder, "--plane", "prod", "--signing-key", key_file, "--service", "orders.shop")
+    assert _run(*words).output == (
+        f"{title}Unchanged: `orders.shop`.\n\nNo creds to compare with: `stock.shop`.\n\n"
+    )
+
+
 def test_the_commands_of_nsc(tree, operator):
     folder = tree(service=ORDERS)
     done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30d")
@@ -249,13 +274,13 @@ def test_the_commands_of_nsc(tree, operator):
     )
 
 
-@pytest.mark.parametrize("open_list", ["pub", "sub"])
-def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, operator, open_list):
+@pytest.mark.parametrize("absent", [("pub",), ("sub",), ("pub", "sub")])
+def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, operator, absent):
     """A JWT without an allow list, as other tools write it, allows everything."""
     folder = tree(service=ORDERS)
     wanted = rules(next(iter(scan(folder))), "prod")
     of_list = {"pub": wanted.publish_allow, "sub": wanted.subscribe_allow}
-    lists = {name: {"allow": [*of_list[name]]} for name in of_list if name != open_list}
+    lists = {name: {"allow": [*of_list[name]]} for name in of_list if name not in absent}
     jwt, seed = operator.user(lists)
     Path("orders.shop_nats.creds").write_text(
         f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
@@ -267,7 +292,7 @@ def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, o
     words = shlex.split(done.output.replace("\\\n", " ").splitlines()[0])
     assert words[:5] == ["nsc", "edit", "user", "--name", "orders.shop"]
     added = list(zip(words[5::2], words[6::2], strict=True))
-    assert added == [(f"--allow-{open_list}", entry) for entry in of_list[open_list]]
+    assert added == [(f"--allow-{name}", entry) for name in absent for entry in of_list[name]]
 
 
 def _kinds() -> dict[str, str]:

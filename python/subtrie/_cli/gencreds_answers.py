@@ -197,7 +197,7 @@ def as_nsc(needs: list[Need], expires: int | None) -> str:
     for need in needs:
         creds = need.file.name
         new = {verb: list(getattr(need.permissions, name) or ()) for verb, name in _LISTS}
-        words = ["nsc", "edit" if need.before else "add", "user", "--name", need.host]
+        words = ["nsc", "edit" if need.existed else "add", "user", "--name", need.host]
         gone: list[str] = []
         if need.before is not None:
             old = {verb: list(getattr(need.before, name) or ()) for verb, name in _LISTS}
