@@ -233,9 +233,8 @@ def test_plain_configuration_that_the_broker_loads(tree):
 def test_the_password_of_a_host_with_digits_is_a_variable_of_its_own(tree):
     hosts = ("orders2.shop-1", "orders.shop")
     source = "".join(f"s{at} = Connector('{host}')\n" for at, host in enumerate(hosts))
-    done = _run(
-        tree(service=HEAD.split("\n")[0] + "\n" + source), "--plane", "p", "--format", "conf"
-    )
+    folder = tree(service=f"from subtrie.connector import Connector\n{source}")
+    done = _run(folder, "--plane", "p", "--format", "conf")
     assert sorted(re.findall(r"password: (.*)", done.output)) == [
         "$ORDERS2_SHOP_1_PASSWORD", "$ORDERS_SHOP_PASSWORD",
     ]  # fmt: skip
@@ -293,6 +292,27 @@ def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, o
     assert words[:5] == ["nsc", "edit", "user", "--name", "orders.shop"]
     added = list(zip(words[5::2], words[6::2], strict=True))
     assert added == [(f"--allow-{name}", entry) for name in absent for entry in of_list[name]]
+
+
+def test_an_entry_that_nsc_removes_from_both_lists_is_added_to_one_again(tree, operator):
+    folder = tree(service=ORDERS)
+    wanted = rules(next(iter(scan(folder))), "prod")
+    stays, gone = wanted.subscribe_allow[0], "prod.old.>"
+    lists = {"pub": {"allow": [*wanted.publish_allow, stays, gone]},
+             "sub": {"allow": [*wanted.subscribe_allow, gone]}}  # fmt: skip
+    path = Path("orders.shop_nats.creds")
+    path.write_text(format_creds(*operator.user(lists)))
+    path.chmod(0o600)
+    done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30s")
+    rows = [shlex.split(each) for each in done.output.replace("\\\n", " ").splitlines()]
+    assert rows[0][5:] == ["--rm", stays, "--rm", gone]
+    assert rows[1][5:] == ["--allow-sub", stays, "--expiry", "1m"]
+    lists["pub"]["allow"] = [*wanted.publish_allow, gone]
+    path.write_text(format_creds(*operator.user(lists)))
+    done = _run(folder, "--plane", "prod", "--format", "nsc")
+    rows = [shlex.split(each) for each in done.output.replace("\\\n", " ").splitlines()]
+    assert [each[:3] for each in rows] == [["nsc", "edit", "user"], ["nsc", "generate", "creds"]]
+    assert rows[0][5:] == ["--rm", gone], "nothing is added"
 
 
 def _kinds() -> dict[str, str]:
