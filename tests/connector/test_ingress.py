@@ -196,6 +196,21 @@ async def test_only_services_on_open_ports_are_reached(shop, target, status):
         assert (await ask(ingress(web), "GET", target)).status == status
 
 
+async def test_the_host_root_is_reached_by_the_empty_path_and_by_its_name(make_memory):
+    web, root = make_memory("web.example"), make_memory("root")
+    root.endpoint("GET", "/x")(lambda: "x")
+    root.endpoint("GET", "/")(lambda: "home")
+    app = ingress(web)
+    async with web, root:
+        told = {target: (await ask(app, "GET", target)).status for target in (
+            "/", "//", "/root/x", "//x", "/id-k3x9.all/x", "/loc-eu.all/x", "/all/x",
+        )}  # fmt: skip
+    assert told == {
+        "/": 200, "//": 200, "/root/x": 200, "//x": 404, "/id-k3x9.all/x": 404,
+        "/loc-eu.all/x": 404, "/all/x": 404,
+    }  # fmt: skip
+
+
 async def test_other_ports_can_be_opened_except_two(shop):
     web, service = shop
     app = ingress(web, ports=[443, 444])
@@ -571,7 +586,12 @@ async def test_a_part_of_another_application(shop):
 
     async with web, service:
         await ingress(web)(scope, receive, answer.take)
-    told = json.loads(answer.body)
+        told = json.loads(answer.body)
+        answer = Answer()
+        sent.append({"type": "http.request"})
+        other = {**scope, "root_path": "/shop", "path": "/shop.example/echo/y"}
+        await ingress(web)(other, receive, answer.take)
+        assert json.loads(answer.body)["path"] == "/echo/y"
     assert told["path"] == "/echo/x"
     assert told["headers"]["X-Forwarded-Prefix"] == "/api"
     assert told["headers"]["X-Forwarded-Path"] == "/api/shop.example/echo/x"
@@ -609,9 +629,10 @@ async def test_no_field_of_a_connection_passes_either_way(near):
 
     async with web, service:
         asked = [(name, each) for name, each in given.items() if name not in ("Host",)]
+        asked += [("Connection", "x-second"), ("X-Second", "9")]
         answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=asked)
         told = {name.lower() for name in json.loads(answer.body)["headers"]}
-        assert told.isdisjoint({*map(str.lower, OF_CONNECTION), "microbus-mine"}), told
+        assert told.isdisjoint({*map(str.lower, OF_CONNECTION), "microbus-mine", "x-second"}), told
         assert "x-kept" in told
         answer = await ask(ingress(web), "GET", "/shop.example/all")
         left = set(answer.headers)
@@ -782,6 +803,47 @@ async def test_a_body_of_exactly_the_limit_passes(make_memory, limit, size, anno
     async with web, service:
         answer = await ask(app, "POST", "/shop.example/x", headers=headers, body=[bytes(size)])
     assert (answer.status, app._requests, app._bytes) == (status, 0, 0)
+
+
+@pytest.mark.parametrize(("sizes", "status"), [((600, 400), 200), ((600, 401), 413)])
+async def test_the_pieces_of_a_body_are_of_the_limit_together(make_memory, sizes, status):
+    web, service = (make_memory(host, max_body=1000) for host in ("web.example", "shop.example"))
+    service.endpoint("POST", "/x")(lambda: None)
+    app = ingress(web)
+    async with web, service:
+        answer = await ask(app, "POST", "/shop.example/x", body=map(bytes, sizes))
+    assert (answer.status, app._requests, app._bytes) == (status, 0, 0)
+
+
+async def test_responses_that_are_not_taken_count_with_the_bodies(make_memory):
+    web, service = (make_memory(host, max_body=1000) for host in ("web.example", "shop.example"))
+    service.endpoint("GET", "/x")(lambda: Response(200, bytes(1000)))
+    app, taken, begun = ingress(web), asyncio.Event(), asyncio.Semaphore(0)
+    scope = {"type": "http", "method": "GET", "path": "/shop.example/x", "headers": [],
+             "query_string": b""}  # fmt: skip
+
+    async def hold() -> None:
+        sent = [{"type": "http.request"}]
+
+        async def receive() -> dict[str, Any]:
+            return sent.pop() if sent else await asyncio.Event().wait() or {}
+
+        async def send(message: dict[str, Any]) -> None:
+            begun.release()
+            await taken.wait()
+
+        await app(scope, receive, send)
+
+    async with web, service:
+        held = [asyncio.ensure_future(hold()) for _ in range(_ingress.MOST_BODIES)]
+        for _ in held:
+            await begun.acquire()
+        answer = await ask(app, "GET", "/shop.example/x")
+        assert answer.error["error"] == "the bodies of other requests take all memory"
+        taken.set()
+        await asyncio.gather(*held)
+        assert (await ask(app, "GET", "/shop.example/x")).status == 200
+    assert (app._bytes, app._requests) == (0, 0)
 
 
 @pytest.mark.parametrize("size", [0, 1, _ingress.PIECE - 1, _ingress.PIECE, _ingress.PIECE + 1])
