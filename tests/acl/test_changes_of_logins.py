@@ -214,6 +214,16 @@ def test_what_one_side_alone_makes_possible(change, tmp_path):
         assert sorted(lines) == sorted(told)
 
 
+@pytest.mark.parametrize(("old", "new"), [("A", "B"), ("B", "A")])
+def test_another_system_account(old, new, tmp_path):
+    users = "".join(f"{each} {{ users: [ {{ user: of{each}, password: x }} ] }}\n" for each in "AB")
+    text = f"accounts {{\n{users}}}\nsystem_account: "
+    assert differs(tmp_path, text + old, text + new, 1) == [
+        f"{sign} {account}/of{account} {what} $SYS.x of the system account"
+        for sign, account in (("+", new), ("-", old)) for what in ("receives", "may publish")
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("key", ["password", "proxy_required"])
 def test_a_user_that_needs_less_to_log_in(key, tmp_path):
     more = "password: x" if key == "password" else "proxy_required: true, password: x"

@@ -217,6 +217,32 @@ def test_a_configuration_in_operator_mode_has_no_users(tmp_path):
     assert caught.value.reason == "auth-mix"
 
 
+@pytest.mark.parametrize("word", ["true", "yes", "on", "false", "no", "off"])
+def test_a_word_for_yes_or_no_is_that_of_the_broker(word, tmp_path):
+    path = tmp_path / "nats.conf"
+    for each in (word, word.upper(), word.capitalize()):
+        lists = f"publish: r, subscribe: q, allow_responses: {each}"
+        text = (
+            f"authorization {{ users: [ {{ user: u, password: x, permissions: {{ {lists} }} }}\n"
+            "{ user: all, password: x } ] }"
+        )
+        path.write_text(text)
+        with serving(tmp_path / each, text) as url:
+            answerer = RawClient(url, user="u", **{"pass": "x"})
+            asker = RawClient(url, user="all", **{"pass": "x"})
+            answerer.subscribe("q", "1")
+            answerer.flush()
+            asker.publish("q", reply="answer.here")
+            asker.flush()
+            answerer.flush()
+            answerer.publish("answer.here")
+            answerer.flush()
+            told = Permissions.load(path, user="u").allow_responses
+            assert (told is not None) is (not answerer.refused), each
+            answerer.close()
+            asker.close()
+
+
 def test_load_all_of_a_file_of_one_user(tmp_path):
     path = tmp_path / "rules.json"
     path.write_text(A.dump())

@@ -168,7 +168,7 @@ def test_an_answer_of_another_kind_is_refused_with_the_address(
     with pytest.raises(PermissionsError, match=r"127\.0\.0\.1") as caught:
         list(snapshots.documents_at(address))
     assert caught.value.reason == reason
-    assert snapshots._shown(f"{login}/a@b") == f"{address.replace('//', '')}/a@b"
+    assert snapshots.shown_address(f"{login}/a@b") == f"{address.replace('//', '')}/a@b"
 
 
 def test_an_answer_of_the_most_bytes_is_read(monitoring, monkeypatch):

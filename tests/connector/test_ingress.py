@@ -805,7 +805,9 @@ async def test_a_body_of_exactly_the_limit_passes(make_memory, limit, size, anno
     assert (answer.status, app._requests, app._bytes) == (status, 0, 0)
 
 
-@pytest.mark.parametrize(("sizes", "status"), [((600, 400), 200), ((600, 401), 413)])
+@pytest.mark.parametrize(
+    ("sizes", "status"), [((600, 400), 200), ((600, 401), 413), ([600] * 10, 413)]
+)
 async def test_the_pieces_of_a_body_are_of_the_limit_together(make_memory, sizes, status):
     web, service = (make_memory(host, max_body=1000) for host in ("web.example", "shop.example"))
     service.endpoint("POST", "/x")(lambda: None)
@@ -901,7 +903,7 @@ async def test_the_error_of_a_service(make_memory, deployment, status, sent):
     assert "www-authenticate" not in answer.headers
 
 
-@pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205)])
+@pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205), (199, 502)])
 async def test_the_status_of_a_service(near, status, sent):
     web, service = near
     async with web, service:

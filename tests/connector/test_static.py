@@ -184,4 +184,6 @@ async def test_the_folder_may_be_the_page_of_the_root(make_memory, folder):
     caller, web = make_memory("caller.example"), make_memory("web.example")
     web.static("//root/{name...}", folder)
     async with caller, web:
-        assert (await caller.request("GET", "https://root/")).body == b"<h1>home</h1>"
+        page = await caller.request("GET", "https://root/")
+    assert page.body == b"<h1>home</h1>"
+    assert page.headers["Cache-Control"] == "no-cache", "a client asks again, unless it is told"

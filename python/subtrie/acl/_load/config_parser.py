@@ -184,8 +184,6 @@ class _ConfigParser:
     @property
     def _line(self) -> int:
         place, line, start = self._counted
-        if place > self._at:
-            place, line, start = 0, 1, 0
         if lines := self._text.count("\n", place, self._at):
             line, start = line + lines, self._text.rfind("\n", place, self._at) + 1
         self._counted = (self._at, line, start)

@@ -26,7 +26,14 @@ from .connections import OPERATORS, OTHER_USERS, USERS_NOT_GIVEN
 from .files import STANDARD_INPUT, read_text
 from .jwt import permissions_in_jwt
 from .loaded import LoadedDeployment, LoadedPermissions
-from .snapshots import NOT_TOLD, account_in_snapshot, connections_in, documents_at, documents_in
+from .snapshots import (
+    NOT_TOLD,
+    account_in_snapshot,
+    connections_in,
+    documents_at,
+    documents_in,
+    shown_address,
+)
 
 #: A JWT.
 JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -99,7 +106,7 @@ class _DeploymentReader:
         """Read one input."""
         if is_address(source):
             for document in documents_at(str(source)):
-                self._snapshot(document, Path(str(source).partition("://")[2].rpartition("@")[2]))
+                self._snapshot(document, Path(shown_address(str(source))))
             return
         path = Path(source)
         if path != STANDARD_INPUT and path.is_dir():

@@ -79,7 +79,7 @@ def documents_at(url: str) -> Iterator[dict[str, Any]]:
 def _asked(url: str) -> dict[str, Any]:
     value = json_at(url)
     if not _is_snapshot(value):
-        raise file_error("snapshot", "the answer", Path(_shown(url)))
+        raise file_error("snapshot", "the answer", Path(shown_address(url)))
     return value
 
 
@@ -104,18 +104,18 @@ def json_at(url: str) -> dict[str, Any]:
     with opener.open(url, timeout=_TIMEOUT_SECONDS) as answer:
         data: bytes = answer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
-        raise file_error("answer-size", "the answer", Path(_shown(url)))
+        raise file_error("answer-size", "the answer", Path(shown_address(url)))
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise file_error("snapshot", "the answer", Path(_shown(url)))
+        raise file_error("snapshot", "the answer", Path(shown_address(url)))
     return value
 
 
-def _shown(url: str) -> str:
-    """An address without user and password."""
+def shown_address(url: str) -> str:
+    """Return an address without user and password, as files are shown."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}:{host.rpartition('@')[2]}{slash}{path}"
