@@ -903,7 +903,15 @@ async def test_the_error_of_a_service(make_memory, deployment, status, sent):
     assert "www-authenticate" not in answer.headers
 
 
-@pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205), (199, 502)])
+@pytest.mark.parametrize(("status", "sent"), [(199, 502), (200, 200), (599, 599), (600, 502)])
+async def test_a_client_gets_the_status_of_a_final_response(status, sent):
+    """A service elsewhere may answer with any number."""
+    answer = Answer()
+    await _ingress._respond(Response(status, b"x"), answer.take, with_body=True)
+    assert answer.status == sent
+
+
+@pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205)])
 async def test_the_status_of_a_service(near, status, sent):
     web, service = near
     async with web, service:
