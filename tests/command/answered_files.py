@@ -329,6 +329,9 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     'PUB login 29\r\n{"password":"secret-payload"}\r\n'
     "HPUB a r 30 32\r\nNATS/1.0\r\nAuthorization: x\r\n\r\nhi\r\nPING\r\nPONG\r\nUNSUB 1 2\r\n",
     "cut.bin": "PING\r\nPUB a.b 5\r\nhel",
+    # What the broker refused is allowed now.
+    "wide.conf": SHOP.replace('"orders.never" ]', '"orders.never", "secret.>" ]'),
+    "x=y.conf": SHOP,
     "routed.bin": "RMSG $G foo 2\r\nhi\r\nRMSG $G foo + bar q1 q2 2\r\nhi\r\nRS+ $G a.b\r\n",
     # A broker accepts subscriptions that are not valid for subtrie.
     "odd.log": "".join(
