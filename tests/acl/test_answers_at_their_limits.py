@@ -205,6 +205,23 @@ def test_courses_are_bounded_on_both_sides(tmp_path, monkeypatch):
         assert ("more than 2 possible" in found.explanation) is (targets == 3)
 
 
+@pytest.mark.parametrize(("others", "known"), [(5, True), (6, False)])
+def test_courses_multiply_up_to_their_bound(others, known, tmp_path):
+    """Each account has three outcomes: 243 courses are followed, 729 are not."""
+    accounts = "".join(
+        f"B{n} {{ exports: [ {{ service: a }} ]\n"
+        "mappings: { a: [ { destination: b, weight: 30 }, { destination: c, weight: 30 } ] } }\n"
+        for n in range(others)
+    )
+    imports = ", ".join(f"{{ service: {{ account: B{n}, subject: a }} }}" for n in range(others))
+    path = tmp_path / "nats.conf"
+    path.write_text(f"accounts {{ A {{ imports: [ {imports} ]\n"
+                    f"users: [ {{ user: a, password: x }} ] }}\n{accounts}}}\n")  # fmt: skip
+    found = Deployment.load(path).delivery("A/a", "a", "A/a", "other")
+    assert (found.determined, bool(found)) == (known, False)
+    assert ("more than 256 possible" in found.explanation) is not known
+
+
 def test_places_are_bounded_on_both_sides(tmp_path, monkeypatch):
     path = tmp_path / "nats.conf"
     path.write_text('mappings { "a.*": "b.$1" }\n')

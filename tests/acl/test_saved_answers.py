@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64decode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Deployment
 from subtrie.acl._account import Target
@@ -131,10 +133,12 @@ def monitoring():
     """An HTTP server that answers as a test says; no broker sends such answers."""
     answers: dict[str, bytes] = {}
     asked: list[str] = []
+    logins: list[str] = []
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):
             asked.append(self.path)
+            logins.append(self.headers.get("Authorization", ""))
             path, _, _ = self.path.partition("?")
             data = answers.get(self.path, answers.get(path, b""))
             self.send_response(302 if data == b"elsewhere" else 200)
@@ -148,7 +152,7 @@ def monitoring():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", answers, asked
+    yield f"http://127.0.0.1:{server.server_port}", answers, asked, logins
     server.shutdown()
     server.server_close()
 
@@ -161,7 +165,7 @@ def monitoring():
 def test_an_answer_of_another_kind_is_refused_with_the_address(
     data, reason, monitoring, monkeypatch
 ):
-    address, answers, _ = monitoring
+    address, answers, *_ = monitoring
     monkeypatch.setattr(snapshots, "MAX_ANSWER", 100 if reason == "answer-size" else 10**6)
     answers["/accountz"] = data
     login = address.replace("//", "//user:hidden-word@")
@@ -172,7 +176,7 @@ def test_an_answer_of_another_kind_is_refused_with_the_address(
 
 
 def test_an_answer_of_the_most_bytes_is_read(monitoring, monkeypatch):
-    address, answers, asked = monitoring
+    address, answers, asked, _ = monitoring
     answers["/accountz"] = b'{"server_id": "N", "accounts": ["A b"]}'
     answers["/connz"] = b'{"server_id": "N", "connections": []}'
     monkeypatch.setattr(snapshots, "MAX_ANSWER", len(answers["/accountz"]))
@@ -182,8 +186,28 @@ def test_an_answer_of_the_most_bytes_is_read(monitoring, monkeypatch):
     ]  # fmt: skip
 
 
+def test_a_login_of_an_address_is_sent_and_not_shown(monitoring):
+    address, answers, asked, logins = monitoring
+    login = address.replace("//", "//us%40er:hidden-word@")
+    whole = {"server_id": "N", "accounts": ["A"], "x": "y" * 10**6}
+    answers["/accountz"] = json.dumps(whole).encode()
+    answers["/connz"] = json.dumps(connections(ROW | {"jwt": "no.token"})).encode()
+    with pytest.raises(PermissionsError) as refused:
+        Deployment.load(login)
+    assert refused.value.file == address.replace("//", "")
+    assert len(asked) == 3
+    assert b64decode(logins[0].removeprefix("Basic ")) == b"us@er:hidden-word"
+
+
+def test_what_does_not_answer_is_named(tmp_path):
+    with pytest.raises(OSError, match=r"^http:127.0.0.1:1/accountz does not answer: .*refused"):
+        Deployment.load("http://user:hidden-word@127.0.0.1:1")
+    with serving(tmp_path, "") as url, pytest.raises(OSError, match="does not answer: INFO"):
+        Deployment.load(url.replace("nats:", "http:"))
+
+
 def test_connections_are_asked_for_page_by_page(monitoring, monkeypatch):
-    address, answers, asked = monitoring
+    address, answers, asked, _ = monitoring
     monkeypatch.setattr(snapshots, "_PAGE", 2)
     answers["/accountz"] = b'{"server_id": "N", "accounts": null}'
     page = "/connz?auth=1&subs=detail&limit=2&offset="
@@ -195,7 +219,7 @@ def test_connections_are_asked_for_page_by_page(monitoring, monkeypatch):
 
 
 def test_an_answer_that_leads_elsewhere_is_not_followed(monitoring):
-    address, answers, _ = monitoring
+    address, answers, *_ = monitoring
     answers["/accountz"] = b"elsewhere"
     with pytest.raises(OSError, match="302"):
         list(snapshots.documents_at(address))

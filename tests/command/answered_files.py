@@ -332,6 +332,7 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     # What the broker refused is allowed now.
     "wide.conf": SHOP.replace('"orders.never" ]', '"orders.never", "secret.>" ]'),
     "x=y.conf": SHOP,
+    "often.conf": SHOP.replace('"orders.never" ]', '"orders.>", "*.new" ]'),
     "routed.bin": "RMSG $G foo 2\r\nhi\r\nRMSG $G foo + bar q1 q2 2\r\nhi\r\nRS+ $G a.b\r\n",
     # A broker accepts subscriptions that are not valid for subtrie.
     "odd.log": "".join(

@@ -385,7 +385,7 @@ def _rows(answer: Usage) -> Iterator[Finding]:
 
 def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
     """The entries that replace one."""
-    if proposal is None:
+    if proposal is None or (usage.verb, usage.entry) not in proposal.removed:
         return []
     whole = usage.entry.partition(" ")[0]
     return [

@@ -14,7 +14,7 @@ from ..._core.file_errors import file_error
 from .._account import GLOBAL
 from .._load.deployments import is_address
 from .._load.files import read_text
-from .._load.snapshots import json_at
+from .._load.snapshots import json_at, shown_address
 from .streams import Consumer, Origin, Stream, Streams
 
 #: The page of the monitoring port that tells streams with their settings.
@@ -98,8 +98,8 @@ class _StreamReader:
     def read(self, source: str | Path) -> None:
         """Read one input."""
         if is_address(source):
-            shown = Path(str(source).partition("://")[2].rpartition("@")[2])
-            self._page(json_at(str(source).rstrip("/") + PAGE), shown)
+            page = json_at(str(source).rstrip("/") + PAGE)
+            self._page(page, Path(shown_address(str(source))))
             self._given = True
             return
         path = Path(source)

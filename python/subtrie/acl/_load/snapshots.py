@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
+from http.client import HTTPException
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.error import HTTPError
+from urllib.parse import quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from ..._core import engine
 from ..._core.errors import SubtrieError
@@ -91,7 +94,7 @@ def json_at(url: str) -> dict[str, Any]:
 
     Raises:
         PermissionsError: an answer that is too large, or no object.
-        OSError: the broker does not answer.
+        OSError: the broker does not answer, or not in HTTP.
     """
     opener = urllib.request.OpenerDirector()
     for handler in (
@@ -101,8 +104,17 @@ def json_at(url: str) -> dict[str, Any]:
         urllib.request.HTTPDefaultErrorHandler(),
     ):
         opener.add_handler(handler)
-    with opener.open(url, timeout=_TIMEOUT_SECONDS) as answer:
-        data: bytes = answer.read(MAX_ANSWER + 1)
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)))
+    if login:  # of a proxy in front: the port of a broker itself asks for none
+        request.add_header("Authorization", f"Basic {b64encode(unquote_to_bytes(login)).decode()}")
+    try:
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+            data: bytes = answer.read(MAX_ANSWER + 1)
+    except (OSError, HTTPException) as error:
+        why = str(error) if isinstance(error, HTTPError) else getattr(error, "reason", error)
+        raise OSError(f"{shown_address(url)} does not answer: {why}") from None
     if len(data) > MAX_ANSWER:
         raise file_error("answer-size", "the answer", Path(shown_address(url)))
     try:
