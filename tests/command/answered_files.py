@@ -332,6 +332,21 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     # What the broker refused is allowed now.
     "wide.conf": SHOP.replace('"orders.never" ]', '"orders.never", "secret.>" ]'),
     "x=y.conf": SHOP,
+    "both.conf": SHOP.replace('"prod.safe.443.web_x.>", "orders.*", "orders.never"', '"*.new"')
+    .replace('"_INBOX.>" ] } }', '"orders.>", "a.>" ] } }', 1),
+    # The user web is proven, and another client names itself so.
+    "proof.log": "".join(
+        f"[7] 2026/11/20 08:00:{second:02}.000001 [TRC] 127.0.0.1:5 - cid:{cid} - {name} - {said}\n"
+        for second, (cid, name, said) in enumerate((
+            (1, '"v1:go:app" - "SHOP/user:web"', "<<- [SUB orders.new  1]"),
+            (1, '"v1:go:app" - "SHOP/user:web"', "<<- [SUB orders.late  2]"),
+            (1, '"v1:go:app" - "SHOP/user:web"', "<<- [PUB orders.new 2]"),
+            (1, '"v1:go:app" - "SHOP/user:web"', '<<- MSG_PAYLOAD: ["hi"]'),
+            (1, '"v1:go:app" - "SHOP/user:web"', "->> [MSG orders.new 1 2]"),
+            (2, '"v1:go:web"', "<<- [PUB orders.new 2]"),
+            (2, '"v1:go:web"', '<<- MSG_PAYLOAD: ["hi"]'),
+        ))
+    ),
     "often.conf": SHOP.replace('"orders.never" ]', '"orders.>", "*.new" ]'),
     "routed.bin": "RMSG $G foo 2\r\nhi\r\nRMSG $G foo + bar q1 q2 2\r\nhi\r\nRS+ $G a.b\r\n",
     # A broker accepts subscriptions that are not valid for subtrie.
