@@ -231,7 +231,7 @@ def _tried_out(
     tries += [(held, cut)] if cut is not None else []
     left = list(range(len(answers)))
     while left and tries:  # an audit takes one user of each name
-        together = {answers[at].of.name: at for at in reversed(left)}
+        together = {answers[at].of.name: at for at in left}
         left = [at for at in left if at not in together.values()]
         rules, accounts = {}, {}
         for name, at in together.items():
