@@ -10,6 +10,7 @@ from report_runs import START, RunOfRows
 from report_runs import row as bare_row
 
 from subtrie.report._findings import MOST_FINDINGS, all_findings
+from subtrie.report._rows import json_value
 
 ZEROS = {"redelivered": 0, "acknowledged": 0, "rejected": 0, "messages_in": 0, "messages_out": 0}
 
@@ -300,6 +301,11 @@ def test_the_command_of_a_finding_has_the_keys_of_its_largest_row(table, values,
     rows = [{**largest, "subject": "z", "count": 1}, largest]
     found = all_findings(RunOfRows({table: rows}), name="run", logs=["a.log"])
     assert f"subtrie report lines --log a.log -- run {keys}" in [each.command for each in found]
+
+
+def test_a_rate_of_one_bar_says_nothing_in_json():
+    assert json_value(rate(3)) is None
+    assert json_value(rate(3, 1)) == "█▃ each bar 4 s"
 
 
 def test_a_title_has_at_most_160_characters():

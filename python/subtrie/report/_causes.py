@@ -220,8 +220,6 @@ class Subscribers:
             found = _around(rows, first, last)
             if found is not None:
                 told = _told(found, pattern, self._leaf_node(found))
-                if told is None:
-                    return None
                 return Gone(told, self._slow_one(found), pattern.startswith(_INBOX))
         return None
 
@@ -317,7 +315,8 @@ def _leaves_later(row: dict[str, Any], known: _Subscriber) -> bool:
     return leaf_node if near and leaf_node != other else bool(row["end"] > known.ended)
 
 
-def _told(found: _Subscriber, pattern: str, leaf_node: str | None) -> str | None:
+def _told(found: _Subscriber, pattern: str, leaf_node: str | None) -> str:
+    """Return what became of a subscriber, which has ended or begins."""
     ended, begins = time_text(found.ended), time_text(found.begins)
     who = found.row["identity"] or found.row["conn"]
     if leaf_node is not None:
@@ -327,4 +326,4 @@ def _told(found: _Subscriber, pattern: str, leaf_node: str | None) -> str | None
         return f"{who} did not subscribe {pattern} from {ended} to {begins}"
     if ended:
         return f"{who} subscribed {pattern} until {ended}"
-    return f"{who} subscribed {pattern} only from {begins} on" if begins else None
+    return f"{who} subscribed {pattern} only from {begins} on"
