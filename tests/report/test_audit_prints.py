@@ -14,10 +14,25 @@ from rich.console import Console
 
 from subtrie._cli.audit_answers import print_proposal
 from subtrie._cli.audit_counts import print_counts, print_findings
-from subtrie._cli.audit_tables import _plain_table, _rich_table, print_json, print_tables
+from subtrie._cli.audit_tables import (
+    _SHORT,
+    _WIDE,
+    _plain_table,
+    _rich_table,
+    print_json,
+    print_tables,
+)
 from subtrie._findings.finding import Finding
 from subtrie._findings.rate import Rate
 from subtrie.audit import ANSWERS, TABLES
+
+
+def test_short_headings_are_shorter_and_each_its_own():
+    assert all(len(short) < len(name) for name, short in _SHORT.items())
+    assert set(_SHORT) <= {name for columns in TABLES.values() for name in columns}
+    for columns in TABLES.values():
+        shown = [_SHORT.get(name, name) for name in columns if name not in _WIDE]
+        assert len(set(shown)) == len(shown)
 
 
 class Made(RunOfRows):
