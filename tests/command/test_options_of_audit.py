@@ -143,3 +143,17 @@ def test_a_proposal_is_printed_where_a_question_was_asked(tmp_path, monkeypatch)
     told = printed(*asks, "--rules", "shop.conf")
     changes = [line for line in told.splitlines() if line.startswith(("  + ", "  - "))]
     assert "  - publish _INBOX.>  (such as _INBOX.x)" in changes
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("1024", 1024), ("2k", 2048), ("2K", 2048), ("3G", 3 << 30),
+     *((wrong, None) for wrong in ("0", "0g", "m", "", "2x", "-1", "1.5g", "2mm", "\u00b2m"))],
+)  # fmt: skip
+def test_a_size_of_memory(asked, text, size):
+    if size is not None:
+        assert asked("--memory", text)["memory"] == size
+        return
+    done = CliRunner().invoke(app, ["audit", "shop.log", "--memory", text])
+    assert (done.exit_code, done.exception.__class__) == (2, SystemExit)
+    assert f"--memory {text} is not a size: write 512m or 2g" in done.output

@@ -287,7 +287,7 @@ def _bytes(text: str) -> int:
     """Return a size such as ``512m`` in bytes, or exit with 2."""
     number, unit = (text[:-1], text[-1:].lower()) if text[-1:].isalpha() else (text, "")
     factor = _UNITS.get(unit, 1 if not unit else 0)
-    if not number.isdigit() or not int(number) * factor:
+    if not number.isdecimal() or not int(number) * factor:
         _bad(f"--memory {text} is not a size: write 512m or 2g")
     return int(number) * factor
 
