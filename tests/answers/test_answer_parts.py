@@ -299,6 +299,14 @@ def test_calls_of_a_service_without_rules_do_not_end_the_others() -> None:
     ]  # fmt: skip
 
 
+def test_a_digit_without_a_value_is_not_a_port() -> None:
+    rules = [
+        allow("prod.safe.\u00b2.a_shop.b_shop.*.GET.>"),
+        allow("prod.safe.80.a_shop.b_shop.*.GET.>"),
+    ]
+    assert [row["port"] for row in gap_rows([], None, [], rules)] == [None, 80]
+
+
 def test_a_rule_that_decides_is_used() -> None:
     """Also by a client of another name, and where the row of the call is another one."""
     rules = [allow("prod.safe.443.a_shop.b_shop.*.GET.>"),

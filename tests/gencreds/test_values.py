@@ -89,6 +89,7 @@ UNTOLD = {
     "double stars": 'def f(**a): orders.request("GET", **a)',
     "itself": 'U = f"https://{U}"\norders.request("GET", U)',
     "a format of its own": 'def f(n): orders.request("GET", f"https://{n:>5}.shop/x")',
+    "a field of format that is not an index": 'orders.request("GET", "https://{\u00b2}/x".format("a"))',
     "percent": 'orders.request("GET", "https://%s/x" % "a.shop")',
     "an installed package": 'from corp import URL\norders.request("GET", URL)',
     "from another file's function": 'def f(): return "https://a.shop"\norders.request("GET", f())',

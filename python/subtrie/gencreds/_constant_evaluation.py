@@ -253,7 +253,7 @@ def _line(binding: Binding) -> int:
 def _argument(call: ast.Call, field: str) -> ast.expr | None:
     if any(isinstance(each, ast.Starred) for each in call.args):
         return None
-    if field.isdigit():
+    if field.isdecimal():  # what int takes, as format does
         place = int(field[:6])
         return call.args[place] if place < len(call.args) else None
     for keyword in call.keywords:

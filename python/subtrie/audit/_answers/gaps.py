@@ -239,7 +239,7 @@ def _key(service: str, pattern: str, without_path: bool = False) -> tuple[Any, .
     tokens += ["*"] * (_HEAD + 1 - len(tokens))
     port, destination, method = tokens[2], tokens[4], tokens[6]
     path = None if without_path else ".".join(tokens[_HEAD:])
-    number = int(port) if port.isdigit() else None
+    number = int(port) if port.isdecimal() else None
     return service, _host(destination), number, "*" if method == ">" else method, path
 
 
