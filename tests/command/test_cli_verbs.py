@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -280,6 +281,24 @@ def test_colours_end_where_nothing_shows_them(monkeypatch, capsys):
         assert said(terminal=True) == ("abcde\n" if name == "dumb" else styled)
     monkeypatch.setenv("NO_COLOR", "1")
     assert said(terminal=True) == "abcde\n"
+
+
+@pytest.mark.parametrize(("name", "terminal", "by_click"), [
+    ("nt", True, True), ("nt", False, False), ("posix", True, False),
+])  # fmt: skip
+def test_click_translates_colours_for_older_consoles_of_windows(
+    name, terminal, by_click, monkeypatch, capsys
+):
+    from subtrie._cli import stream
+
+    echoed = []
+    monkeypatch.setattr(stream, "os", SimpleNamespace(name=name, environ={}))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(click, "echo", echoed.append)
+    stream.say(("a", "red"))
+    printed = capsys.readouterr().out
+    assert (bool(echoed), bool(printed)) == (by_click, not by_click)
+    assert "".join(echoed) + printed.rstrip("\n") == ("\x1b[31ma\x1b[0m" if terminal else "a")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
