@@ -89,6 +89,24 @@ async def test_pydantic_models_are_bodies_and_responses(make):
         assert schema["properties"]["order"]["properties"]["lines"]["type"] == "array"
 
 
+async def test_a_whole_body_and_the_request_may_be_given_by_name_only(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("POST", "/lines/{id}")
+    async def lines(
+        id: int, *, http_request_body: list[Line], request: Request, first: bool = False
+    ):
+        told = [line.item for line in http_request_body][: 1 if first else None]
+        return [id, told, request.source]
+
+    async with shop, web:
+        body = [{"item": "a"}, {"item": "b"}]
+        answer = await web.request("POST", f"{URL}/lines/7", json=body)
+        assert answer.json() == [7, ["a", "b"], "web.example"]
+        answer = await web.request("POST", f"{URL}/lines/8?first=true", json=body)
+        assert answer.json() == [8, ["a"], "web.example"]
+
+
 async def test_dataclasses_may_contain_dataclasses(make):
     shop, web = make(HOST), make("web.example")
 
