@@ -533,6 +533,16 @@ def test_a_span_that_is_not_sampled_is_not_kept():
     assert kept.export(f"{context.trace_id:032x}") == 0
 
 
+def test_so_many_traces_are_remembered_and_the_oldest_is_forgotten(monkeypatch):
+    monkeypatch.setattr(_tail_sampling, "_asked", OrderedDict())
+    monkeypatch.setattr(_tail_sampling, "_REMEMBERED", 2)
+    kept = TailSamplingProcessor(InMemorySpanExporter())
+    for each in ("a", "b", "c"):
+        kept.export(each)
+        assert _tail_sampling.claim_export(each)
+    assert list(kept._chosen) == list(_tail_sampling._asked) == ["b", "c"]
+
+
 def test_a_trace_is_asked_for_once_while_spans_are_kept(monkeypatch):
     monkeypatch.setattr(_tail_sampling, "_asked", OrderedDict())
     monkeypatch.setattr(_tail_sampling, "_all", weakref.WeakSet())
