@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.testing import CliRunner
 from command_runs import run, written
 from operator_mode import OperatorMode
 from operators import connecting
 from raw_client import RawClient
 
 from servers import serving
+from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions, decided
 from subtrie.acl._entitlement import entitlement
 from subtrie.audit._answers.questions import load_rules
@@ -195,6 +197,10 @@ def test_a_callout_admits_users_that_are_not_listed(tmp_path):
     assert "<failure" in junit
     with pytest.raises(ValueError, match="decided elsewhere, by the authorization callout"):
         load_rules([path])
+    # Without a subject, too, what users may do is not known.
+    for words, code in ((["--every-user"], 2), (["--user", "u"], 0)):
+        done = CliRunner().invoke(app, ["why", "-p", str(path), *words], input="")
+        assert (done.exit_code, done.output) == (code, ""), words
     assert list(load_rules([f"u={path}"])) == ["u"]
 
 

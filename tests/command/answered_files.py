@@ -332,6 +332,8 @@ tls { cert_file: "c.pem", key_file: "k.pem", ca_file: "a.pem", verify: true }
     # What the broker refused is allowed now.
     "wide.conf": SHOP.replace('"orders.never" ]', '"orders.never", "secret.>" ]'),
     "x=y.conf": SHOP,
+    # An entry with a queue group, which covers what is narrowed and was not used itself.
+    "queued.conf": SHOP.replace('"_INBOX.>" ] } }', '"orders.*", "orders.> workers" ] } }', 1),
     "both.conf": SHOP.replace('"prod.safe.443.web_x.>", "orders.*", "orders.never"', '"*.new"')
     .replace('"_INBOX.>" ] } }', '"orders.>", "a.>" ] } }', 1),
     # The user web is proven, and another client names itself so.

@@ -373,7 +373,7 @@ def _rows(answer: Usage) -> Iterator[Finding]:
             message = f"{what}: whether it was used is not determined; audit with --rules"
             yield Finding.at(at, "undetermined", "note", message)
         parts = _parts(answer.proposal, each)
-        if parts:  # of what was not used there are none
+        if parts and each.state != "unused":
             message = f"{what}: {', '.join(parts)} allows the traffic"
             yield Finding.at(at, "narrower", "note", message)
     for one in answer.refused:

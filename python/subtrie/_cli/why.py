@@ -108,7 +108,8 @@ def why(
             _say(text, name, said)
     if form not in (JSON, TEXT):
         _report(form, answers, verb, str(source))
-    if any(isinstance(said, SubtrieError) or not said.determined for _, _, said in answers):
+    known = all(each.determined for each in users.values())
+    if not known or any(isinstance(s, SubtrieError) or not s.determined for _, _, s in answers):
         raise SystemExit(2)
     raise SystemExit(0 if all(said for _, _, said in answers) else 1)
 
