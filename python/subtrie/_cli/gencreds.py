@@ -237,13 +237,14 @@ def _need(
 ) -> Need:
     permissions = rules(service, plane, allow_dynamic=allow_dynamic, pin_ids=pin_ids)
     file = out if out.suffix == ".creds" else out / f"{service.host}_nats.creds"
+    existed = file.is_file()
     # What a link elsewhere leads to is not read: the link is replaced.
-    elsewhere = file.is_file() and secret_file_fault(file, allow_readable=True) == "link"
-    before = Permissions.load(file) if file.is_file() and not elsewhere else None
+    elsewhere = existed and secret_file_fault(file, allow_readable=True) == "link"
+    before = Permissions.load(file) if existed and not elsewhere else None
     if before is not None and not before.determined:
         before = None
     planned = plan(permissions, name=service.host, expires=expires, issuer_account=account)
-    return Need(service, permissions, planned, file, os.path.lexists(file), before)
+    return Need(service, permissions, planned, file, existed, before)
 
 
 def _write(
