@@ -62,6 +62,19 @@ def _seed_file(seed: str, name: str = "account.nk", mode: int = 0o600) -> Path:
     return path
 
 
+def _creds(user: tuple[str, str]) -> Path:
+    """Write the creds of the service orders.shop: a JWT and a seed."""
+    path = Path("orders.shop_nats.creds")
+    path.write_text(format_creds(*user))
+    path.chmod(0o600)
+    return path
+
+
+def _commands(output: str) -> list[list[str]]:
+    """Return the words of each command."""
+    return [shlex.split(each) for each in output.replace("\\\n", " ").splitlines()]
+
+
 def _seed(operator: Operator) -> str:
     return operator.account.seed.decode()
 
@@ -165,17 +178,9 @@ def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
 
 
 def test_folders_that_are_made_are_the_users_own(tree, operator):
-    done = _run(
-        tree(service=ORDERS),
-        "--plane",
-        "prod",
-        "--signing-key",
-        _seed_file(_seed(operator)),
-        "--out",
-        "new/creds",
-        "--persist-keys",
-        "kept",
-    )
+    key_file = _seed_file(_seed(operator))
+    words = ("--signing-key", key_file, "--out", "new/creds", "--persist-keys", "kept")
+    done = _run(tree(service=ORDERS), "--plane", "prod", *words)
     assert done.exit_code == 0
     for folder in ("new/creds", "kept"):
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
@@ -280,15 +285,10 @@ def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, o
     wanted = rules(next(iter(scan(folder))), "prod")
     of_list = {"pub": wanted.publish_allow, "sub": wanted.subscribe_allow}
     lists = {name: {"allow": [*of_list[name]]} for name in of_list if name not in absent}
-    jwt, seed = operator.user(lists)
-    Path("orders.shop_nats.creds").write_text(
-        f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
-        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
-    )
-    Path("orders.shop_nats.creds").chmod(0o600)
+    _creds(operator.user(lists))
     done = _run(folder, "--plane", "prod", "--format", "nsc")
     assert done.exit_code == 0, done.output
-    words = shlex.split(done.output.replace("\\\n", " ").splitlines()[0])
+    words = _commands(done.output)[0]
     assert words[:5] == ["nsc", "edit", "user", "--name", "orders.shop"]
     added = list(zip(words[5::2], words[6::2], strict=True))
     assert added == [(f"--allow-{name}", entry) for name in absent for entry in of_list[name]]
@@ -300,17 +300,15 @@ def test_an_entry_that_nsc_removes_from_both_lists_is_added_to_one_again(tree, o
     stays, gone = wanted.subscribe_allow[0], "prod.old.>"
     lists = {"pub": {"allow": [*wanted.publish_allow, stays, gone]},
              "sub": {"allow": [*wanted.subscribe_allow, gone]}}  # fmt: skip
-    path = Path("orders.shop_nats.creds")
-    path.write_text(format_creds(*operator.user(lists)))
-    path.chmod(0o600)
+    _creds(operator.user(lists))
     done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30s")
-    rows = [shlex.split(each) for each in done.output.replace("\\\n", " ").splitlines()]
+    rows = _commands(done.output)
     assert rows[0][5:] == ["--rm", stays, "--rm", gone]
     assert rows[1][5:] == ["--allow-sub", stays, "--expiry", "1m"]
     lists["pub"]["allow"] = [*wanted.publish_allow, gone]
-    path.write_text(format_creds(*operator.user(lists)))
+    _creds(operator.user(lists))
     done = _run(folder, "--plane", "prod", "--format", "nsc")
-    rows = [shlex.split(each) for each in done.output.replace("\\\n", " ").splitlines()]
+    rows = _commands(done.output)
     assert [each[:3] for each in rows] == [["nsc", "edit", "user"], ["nsc", "generate", "creds"]]
     assert rows[0][5:] == ["--rm", gone], "nothing is added"
 
@@ -397,16 +395,16 @@ def test_a_file_that_a_link_leads_to_is_not_read(tree, operator, tmp_path_factor
 
 
 def test_creds_whose_permissions_are_decided_elsewhere_are_not_compared(tree, operator):
-    jwt, seed = operator.user({}, scoped=True)
-    path = Path("orders.shop_nats.creds")
-    path.write_text(format_creds(jwt, seed))
-    path.chmod(0o600)
+    path = _creds(operator.user({}, scoped=True))
     done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert done.exit_code == 0
     assert f"  {path} is not compared: what it grants is not known\n" in done.output
     path.unlink()
     done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert f"  {path} does not exist yet\n" in done.output
+    path.symlink_to("nowhere")
+    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    assert f"  {path} does not exist yet\n" in done.output, "nor does what a link leads to"
 
 
 @pytest.mark.parametrize("more", [(), ("--allow-dynamic",)])

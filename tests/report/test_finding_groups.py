@@ -19,6 +19,10 @@ def row(table: str, **values: Any) -> dict[str, Any]:
     return bare_row(table, **{**ZEROS, **values})
 
 
+def rate(*counts: int) -> dict[str, Any]:
+    return {"start": START, "width_s": 4, "counts": list(counts)}
+
+
 def findings(**tables: list[dict[str, Any]]) -> list[Any]:
     return all_findings(RunOfRows(tables))
 
@@ -241,16 +245,11 @@ def test_a_rule_that_was_used_in_the_first_period_only_is_used():
 
 
 def test_a_finding_has_the_rate_of_its_rows():
-    rate = {"start": START, "width_s": 4, "counts": [1, 0, 1]}
-    refused = row("refused", who="a", kind="publish", subject="s", count=2, rate=rate)
+    refused = row("refused", who="a", kind="publish", subject="s", count=2, rate=rate(1, 0, 1))
     (found,) = findings(refused=[refused])
     assert found.rate is not None
     assert (found.rate.width_s, found.rate.counts) == (4, (1, 0, 1))
     assert findings(refused=[{**refused, "count": 3}])[0].rate is None, "a part has no time"
-
-
-def rate(*counts: int) -> dict[str, Any]:
-    return {"start": START, "width_s": 4, "counts": list(counts)}
 
 
 def test_findings_about_one_identity_have_the_sum_of_their_rates():

@@ -40,6 +40,16 @@ def marked(*cases):
     ]
 
 
+def cases(test):
+    """The values of each case of a test."""
+    return [
+        case.values
+        for mark in test.pytestmark
+        if mark.name == "parametrize"
+        for case in mark.args[1]
+    ]
+
+
 #: What a client sends; everything else is sent by the streaming server.
 BY_CLIENT = {
     "ConnectRequest", "SubscriptionRequest", "UnsubscribeRequest", "PubMsg", "Ack", "CloseRequest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conversation_steps import SECOND, marked, op, talk, verdict
+from conversation_steps import SECOND, cases, marked, op, talk, verdict
 
 from subtrie.wire import OperationRow, StreamError, conversation
 from subtrie.wire._server_error import ServerError
@@ -242,11 +242,6 @@ GOT = message(1, "a.b", 3)
 )  # fmt: skip
 def test_a_client_and_its_server(row, steps, wanted):
     assert verdict(row, talk(*steps)) == wanted
-
-
-def cases(test):
-    return [case.values for mark in test.pytestmark if mark.name == "parametrize"
-            for case in mark.args[1]]  # fmt: skip
 
 
 @pytest.mark.parametrize("first", [[PING], [("s2c", INFO)], [("c2s", CONNECT)]])

@@ -6,6 +6,7 @@ import pytest
 import test_conversation
 import test_streaming_rules
 import test_subscription_rules
+from conversation_steps import cases
 
 from subtrie.wire import conversation
 
@@ -27,12 +28,6 @@ def test_every_rule_has_been_seen_kept_and_broken():
     rows = {row for row, *_ in conversation._rules(1, 1, 1, True)}
     rows |= {row for row, *_ in conversation._streaming()}
     assert len(rows) == 57
-    seen = {
-        (values[0], values[-1])
-        for test in TABLES
-        for mark in test.pytestmark
-        if mark.name == "parametrize"
-        for values in (case.values for case in mark.args[1])
-    }
+    seen = {(values[0], values[-1]) for test in TABLES for values in cases(test)}
     wanted = {(row, word) for row in rows - ELSEWHERE for word in ("kept", "broken")}
     assert wanted <= seen, sorted(wanted - seen)
