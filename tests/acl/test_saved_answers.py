@@ -202,6 +202,8 @@ def test_a_login_of_an_address_is_sent_and_not_shown(monitoring):
 def test_what_does_not_answer_is_named(tmp_path):
     with pytest.raises(OSError, match=r"^http:127.0.0.1:1/accountz does not answer: .*refused"):
         Deployment.load("http://user:hidden-word@127.0.0.1:1")
+    with pytest.raises(OSError, match="does not answer: Invalid IPv6 URL"):
+        Deployment.load("http://[::1")
     with serving(tmp_path, "") as url, pytest.raises(OSError, match="does not answer: INFO"):
         Deployment.load(url.replace("nats:", "http:"))
 

@@ -104,15 +104,10 @@ def json_at(url: str) -> dict[str, Any]:
         urllib.request.HTTPDefaultErrorHandler(),
     ):
         opener.add_handler(handler)
-    parts = urlsplit(url)
-    login, _, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)))
-    if login:  # of a proxy in front: the port of a broker itself asks for none
-        request.add_header("Authorization", f"Basic {b64encode(unquote_to_bytes(login)).decode()}")
     try:
-        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+        with opener.open(_request(url), timeout=_TIMEOUT_SECONDS) as answer:
             data: bytes = answer.read(MAX_ANSWER + 1)
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:  # the last: it is not a URL
         why = str(error) if isinstance(error, HTTPError) else getattr(error, "reason", error)
         raise OSError(f"{shown_address(url)} does not answer: {why}") from None
     if len(data) > MAX_ANSWER:
@@ -124,6 +119,19 @@ def json_at(url: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise file_error("snapshot", "the answer", Path(shown_address(url)))
     return value
+
+
+def _request(url: str) -> urllib.request.Request:
+    """The request for a page, with the login of its address as that of a proxy in front.
+
+    The port of a broker itself asks for none.
+    """
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)))
+    if login:
+        request.add_header("Authorization", f"Basic {b64encode(unquote_to_bytes(login)).decode()}")
+    return request
 
 
 def shown_address(url: str) -> str:
