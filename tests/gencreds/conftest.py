@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "acl"))
 
+from operators import Operator
 from source_trees import HEAD
 
 from subtrie.gencreds import Service, scan
@@ -44,3 +45,15 @@ def only(tree: Tree) -> Callable[[str], Service]:
         return services[0]
 
     return read
+
+
+@pytest.fixture(scope="module")
+def operator() -> Operator:
+    """An operator with an account, whose keys sign creds."""
+    return Operator()
+
+
+@pytest.fixture
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder of the test."""
+    monkeypatch.chdir(tmp_path)

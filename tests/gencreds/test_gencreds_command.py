@@ -6,92 +6,41 @@ import base64
 import json
 import os
 import re
-import shlex
-import signal
 import stat
 import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import nkeys
 import pytest
-from click.testing import CliRunner
-from operators import Operator, connecting, key
+from creds_command import (
+    ORDERS,
+    TWO,
+    account_seed,
+    files_here,
+    run,
+    seed_file,
+    written_creds,
+)
+from operators import connecting, key
 from raw_client import RawClient
 from source_trees import HEAD
 
-from patience import wait_until
-from servers import loads, serving
+from servers import serving
 from subtrie import PermissionsError
-from subtrie._cli.app import app
-from subtrie._nats.creds_file import format_creds
 from subtrie.acl import Permissions
-from subtrie.gencreds import rules, scan, write_all
+from subtrie.gencreds import rules, scan
 from subtrie.gencreds._trial import trial
 
-ORDERS = HEAD + (
-    'stock = Client("stock.shop")\n@stock.call("GET", "/items/{id}")\nasync def item(id): ...\n'
-    "async def f(thing):\n    await stock.item(orders, thing)\n"
-    '    await orders.request("POST", f"https://ledger.shop/entries/{thing}")\n'
-)
-TWO = {"orders.py": ORDERS, "stock.py": HEAD.replace("orders", "stock")}
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def operator() -> Operator:
-    return Operator()
-
-
-def _run(*words: object, **options: object):
-    arguments = ["gencreds", *map(str, words)]
-    done = CliRunner().invoke(app, arguments, **options)  # type: ignore[arg-type]
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done
-
-
-def _seed_file(seed: str, name: str = "account.nk", mode: int = 0o600) -> Path:
-    path = Path(name)
-    path.write_text(seed + "\n")
-    path.chmod(mode)
-    return path
-
-
-def _creds(user: tuple[str, str]) -> Path:
-    """Write the creds of the service orders.shop: a JWT and a seed."""
-    path = Path("orders.shop_nats.creds")
-    path.write_text(format_creds(*user))
-    path.chmod(0o600)
-    return path
-
-
-def _commands(output: str) -> list[list[str]]:
-    """Return the words of each command."""
-    return [shlex.split(each) for each in output.replace("\\\n", " ").splitlines()]
-
-
-def _seed(operator: Operator) -> str:
-    return operator.account.seed.decode()
-
-
-def _files() -> set[str]:
-    return {
-        str(each) for each in Path().rglob("*") if each.is_file() and "source" not in each.parts
-    }
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.mark.requirement("S0-101")
 def test_one_signed_file_for_each_service_which_the_broker_accepts(tree, operator, tmp_path):
     folder = tree(TWO)
-    done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)),
+    done = run(folder, "--plane", "prod", "--signing-key", seed_file(account_seed(operator)),
                 "--out", "creds", "--expires", "2h")  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert _files() == {
+    assert files_here() == {
         "account.nk", "creds/orders.shop_nats.creds", "creds/stock.shop_nats.creds",
     }  # fmt: skip
     wanted = {each.host: rules(each, "prod") for each in scan(folder)}
@@ -112,24 +61,24 @@ def test_one_signed_file_for_each_service_which_the_broker_accepts(tree, operato
 
 def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
     folder = tree(service=ORDERS)
-    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    done = run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
     assert done.exit_code == 0
     assert "prod.safe.443.orders_shop.stock_shop.*.GET.items.*" in done.output
     assert "service.py:7" in done.output
     assert "creds/orders.shop_nats.creds does not exist yet" in done.output
-    assert not _files()
-    sign = ("--signing-key", _seed_file(_seed(operator)), "--out", "creds")
-    assert _run(folder, "--plane", "prod", *sign).exit_code == 0
+    assert not files_here()
+    sign = ("--signing-key", seed_file(account_seed(operator)), "--out", "creds")
+    assert run(folder, "--plane", "prod", *sign).exit_code == 0
     before = Path("creds/orders.shop_nats.creds").read_bytes()
-    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    done = run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
     assert "no difference to creds/orders.shop_nats.creds" in done.output
     tree(service=ORDERS.replace("POST", "PUT"))
-    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    done = run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
     assert "+ publish prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*" in done.output
     assert "- publish prod.safe.443.orders_shop.ledger_shop.*.POST.entries.*" in done.output
     assert Path("creds/orders.shop_nats.creds").read_bytes() == before
     told = json.loads(
-        _run(folder, "--plane", "prod", "--dry-run", "--out", "creds", "--json").output
+        run(folder, "--plane", "prod", "--dry-run", "--out", "creds", "--json").output
     )
     (service,) = told["services"]
     assert told["plane"] == "prod"
@@ -143,7 +92,7 @@ def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
 
 def test_keys_are_kept_and_used_again(tree, operator):
     folder = tree(service=ORDERS)
-    words = (folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)))
+    words = (folder, "--plane", "prod", "--signing-key", seed_file(account_seed(operator)))
 
     def subject() -> str:
         lines = Path("orders.shop_nats.creds").read_text().splitlines()
@@ -151,26 +100,26 @@ def test_keys_are_kept_and_used_again(tree, operator):
         public: bytes = nkeys.from_seed(seed.encode()).public_key
         return public.decode()
 
-    _run(*words)
+    run(*words)
     first = subject()
-    _run(*words)
+    run(*words)
     assert subject() != first
-    _run(*words, "--persist-keys", "keys")
+    run(*words, "--persist-keys", "keys")
     kept = subject()
     assert stat.S_IMODE(Path("keys/orders.shop_user.nk").stat().st_mode) == 0o600
-    _run(*words, "--persist-keys", "keys")
+    run(*words, "--persist-keys", "keys")
     assert subject() == kept
 
 
 def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
     folder = tree(service=ORDERS + 'async def g(u): await orders.request("PUT", u)\n')
-    sign = ("--signing-key", _seed_file(_seed(operator)))
+    sign = ("--signing-key", seed_file(account_seed(operator)))
     for words in (("--dry-run",), sign, ("--format", "conf"), ("--json", *sign)):
-        done = _run(folder, "--plane", "prod", *words)
+        done = run(folder, "--plane", "prod", *words)
         assert done.exit_code == 1, done.output
         assert "service.py:9: request: the url depends on u, a parameter" in done.output
-        assert _files() == {"account.nk"}
-    done = _run(folder, "--plane", "prod", *sign, "--allow-dynamic")
+        assert files_here() == {"account.nk"}
+    done = run(folder, "--plane", "prod", *sign, "--allow-dynamic")
     assert done.exit_code == 0
     assert "prod.safe.*.orders_shop.*.*.PUT.>" in done.output
     assert "unresolved: " in done.output
@@ -178,9 +127,9 @@ def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
 
 
 def test_folders_that_are_made_are_the_users_own(tree, operator):
-    key_file = _seed_file(_seed(operator))
+    key_file = seed_file(account_seed(operator))
     words = ("--signing-key", key_file, "--out", "new/creds", "--persist-keys", "kept")
-    done = _run(tree(service=ORDERS), "--plane", "prod", *words)
+    done = run(tree(service=ORDERS), "--plane", "prod", *words)
     assert done.exit_code == 0
     for folder in ("new/creds", "kept"):
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
@@ -190,9 +139,7 @@ def test_a_signing_key_of_the_account(tree, operator):
     folder = tree(service=ORDERS)
     signer = operator.signer.seed.decode()
     account = operator.account.public_key.decode()
-    done = _run(
-        folder, "--plane", "prod", "--signing-key", _seed_file(signer), "--account", account
-    )
+    done = run(folder, "--plane", "prod", "--signing-key", seed_file(signer), "--account", account)
     assert done.exit_code == 0
     jwt = Path("orders.shop_nats.creds").read_text().splitlines()[1]
     body = json.loads(base64.urlsafe_b64decode(jwt.split(".")[1] + "=="))
@@ -202,8 +149,8 @@ def test_a_signing_key_of_the_account(tree, operator):
 
 def test_standard_input_a_pipe_and_decorated_seeds(tree, operator, tmp_path):
     folder = tree(service=ORDERS)
-    seed = f"-----BEGIN ACCOUNT NKEY SEED-----\n{_seed(operator)}\n------END------\n"
-    done = _run(folder, "--plane", "prod", "--signing-key", "-", input=seed)
+    seed = f"-----BEGIN ACCOUNT NKEY SEED-----\n{account_seed(operator)}\n------END------\n"
+    done = run(folder, "--plane", "prod", "--signing-key", "-", input=seed)
     assert done.exit_code == 0
     Path("orders.shop_nats.creds").unlink()
     os.mkfifo(tmp_path / "pipe")
@@ -212,105 +159,8 @@ def test_standard_input_a_pipe_and_decorated_seeds(tree, operator, tmp_path):
         assert writer.stdin is not None
         writer.stdin.write(seed.encode())
         writer.stdin.close()
-        done = _run(folder, "--plane", "prod", "--signing-key", "pipe")
+        done = run(folder, "--plane", "prod", "--signing-key", "pipe")
     assert done.exit_code == 0, done.output
-
-
-def test_plain_configuration_that_the_broker_loads(tree):
-    folder = tree(TWO)
-    done = _run(folder, "--plane", "prod", "--format", "conf")
-    assert done.exit_code == 0
-    path = Path("users.conf")
-    path.write_text(done.output)
-    env = {
-        **os.environ,
-        "ORDERS_SHOP_PASSWORD": "hidden-word",
-        "STOCK_SHOP_PASSWORD": "hidden-word",
-    }
-    assert loads(path, env)
-    assert not loads(path, {"PATH": os.environ["PATH"]})
-    wanted = {each.host: rules(each, "prod") for each in scan(folder)}
-    for host, permissions in wanted.items():
-        assert Permissions.load(path, user=host, env=env) == permissions
-    assert _files() == {"users.conf"}
-
-
-def test_the_password_of_a_host_with_digits_is_a_variable_of_its_own(tree):
-    hosts = ("orders2.shop-1", "orders.shop")
-    source = "".join(f"s{at} = Connector('{host}')\n" for at, host in enumerate(hosts))
-    folder = tree(service=f"from subtrie.connector import Connector\n{source}")
-    done = _run(folder, "--plane", "p", "--format", "conf")
-    assert sorted(re.findall(r"password: (.*)", done.output)) == [
-        "$ORDERS2_SHOP_1_PASSWORD", "$ORDERS_SHOP_PASSWORD",
-    ]  # fmt: skip
-
-
-def test_markdown_of_creds_that_are_as_they_should_be(tree, operator):
-    folder = tree(TWO)
-    title = f"### Permissions of `{folder.name}`\n\n"
-    words = (folder, "--plane", "prod", "--format", "markdown")
-    assert _run(*words).output == (
-        f"{title}No creds to compare with: `orders.shop`, `stock.shop`.\n\n"
-    )
-    key_file = _seed_file(_seed(operator))
-    _run(folder, "--plane", "prod", "--signing-key", key_file, "--service", "orders.shop")
-    assert _run(*words).output == (
-        f"{title}Unchanged: `orders.shop`.\n\nNo creds to compare with: `stock.shop`.\n\n"
-    )
-
-
-def test_the_commands_of_nsc(tree, operator):
-    folder = tree(service=ORDERS)
-    done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30d")
-    assert done.output.startswith("nsc add user --name orders.shop \\\n  --allow-pub 'prod.reply")
-    assert "--allow-pub 'prod.safe.443.orders_shop.stock_shop.*.GET.items.*' \\\n" in done.output
-    assert "--expiry 43200m\n" in done.output
-    assert done.output.endswith("--output-file orders.shop_nats.creds\n")
-    _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)))
-    tree(service=ORDERS.replace("POST", "PUT"))
-    done = _run(folder, "--plane", "prod", "--format", "nsc")
-    assert done.output == (
-        "nsc edit user --name orders.shop \\\n"
-        "  --rm 'prod.safe.443.orders_shop.ledger_shop.*.POST.entries.*'\n"
-        "nsc edit user --name orders.shop \\\n"
-        "  --allow-pub 'prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*'\n"
-        "nsc generate creds --name orders.shop \\\n  --output-file orders.shop_nats.creds\n"
-    )
-
-
-@pytest.mark.parametrize("absent", [("pub",), ("sub",), ("pub", "sub")])
-def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, operator, absent):
-    """A JWT without an allow list, as other tools write it, allows everything."""
-    folder = tree(service=ORDERS)
-    wanted = rules(next(iter(scan(folder))), "prod")
-    of_list = {"pub": wanted.publish_allow, "sub": wanted.subscribe_allow}
-    lists = {name: {"allow": [*of_list[name]]} for name in of_list if name not in absent}
-    _creds(operator.user(lists))
-    done = _run(folder, "--plane", "prod", "--format", "nsc")
-    assert done.exit_code == 0, done.output
-    words = _commands(done.output)[0]
-    assert words[:5] == ["nsc", "edit", "user", "--name", "orders.shop"]
-    added = list(zip(words[5::2], words[6::2], strict=True))
-    assert added == [(f"--allow-{name}", entry) for name in absent for entry in of_list[name]]
-
-
-def test_an_entry_that_nsc_removes_from_both_lists_is_added_to_one_again(tree, operator):
-    folder = tree(service=ORDERS)
-    wanted = rules(next(iter(scan(folder))), "prod")
-    stays, gone = wanted.subscribe_allow[0], "prod.old.>"
-    lists = {"pub": {"allow": [*wanted.publish_allow, stays, gone]},
-             "sub": {"allow": [*wanted.subscribe_allow, gone]}}  # fmt: skip
-    _creds(operator.user(lists))
-    done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30s")
-    rows = _commands(done.output)
-    assert rows[0][5:] == ["--rm", stays, "--rm", gone]
-    assert rows[1][5:] == ["--allow-sub", stays, "--expiry", "1m"]
-    lists["pub"]["allow"] = [*wanted.publish_allow, gone]
-    _creds(operator.user(lists))
-    done = _run(folder, "--plane", "prod", "--format", "nsc")
-    rows = _commands(done.output)
-    assert [each[:3] for each in rows] == [["nsc", "edit", "user"], ["nsc", "generate", "creds"]]
-    assert rows[0][5:] == ["--rm", gone], "nothing is added"
 
 
 def _kinds() -> dict[str, str]:
@@ -325,40 +175,40 @@ def _kinds() -> dict[str, str]:
 @pytest.mark.parametrize("kind", ["operator", "user", "server", "cluster"])
 def test_a_key_of_another_kind_signs_nothing(tree, kind):
     folder = tree(TWO)
-    done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_kinds()[kind]))
+    done = run(folder, "--plane", "prod", "--signing-key", seed_file(_kinds()[kind]))
     assert done.exit_code == 2
     assert f"{kind} seed in place of an account seed" in done.output
-    assert _files() == {"account.nk"}
+    assert files_here() == {"account.nk"}
 
 
 @pytest.mark.requirement("T16")
 def test_key_files_that_are_refused(tree, operator, tmp_path_factory):
-    folder, seed = tree(TWO), _seed(operator)
+    folder, seed = tree(TWO), account_seed(operator)
     away = tmp_path_factory.mktemp("away") / "account.nk"
-    _seed_file(seed, str(away))
+    seed_file(seed, str(away))
     Path("link.nk").symlink_to(away)
     Path("folder.nk").mkdir()
     cases = {
-        _seed_file(seed, "group.nk", 0o640): "others may read it",
-        _seed_file(seed, "world.nk", 0o604): "others may read it",
+        seed_file(seed, "group.nk", 0o640): "others may read it",
+        seed_file(seed, "world.nk", 0o604): "others may read it",
         Path("link.nk"): "a link that leaves its folder",
         Path("folder.nk"): "",
         Path("nothing.nk"): "nothing.nk does not exist",
-        _seed_file("", "empty.nk"): "not a valid NKey seed",
-        _seed_file(seed[:-4] + "AAAA", "wrong.nk"): "not a valid NKey seed",
-        _seed_file(f"{seed}\n{seed}", "two.nk"): "2 seeds where one is expected",
+        seed_file("", "empty.nk"): "not a valid NKey seed",
+        seed_file(seed[:-4] + "AAAA", "wrong.nk"): "not a valid NKey seed",
+        seed_file(f"{seed}\n{seed}", "two.nk"): "2 seeds where one is expected",
     }
-    before = _files()
+    before = files_here()
     for path, wanted in cases.items():
-        done = _run(folder, "--plane", "prod", "--signing-key", path)
+        done = run(folder, "--plane", "prod", "--signing-key", path)
         assert done.exit_code == 2, (path, done.output)
         assert wanted in done.output
         assert "Traceback" not in done.output
-        assert _files() == before
-    done = _run(folder, "--plane", "prod", "--signing-key", seed)
+        assert files_here() == before
+    done = run(folder, "--plane", "prod", "--signing-key", seed)
     assert done.exit_code == 2
     assert "other users can read a seed" in done.output
-    done = _run(folder, "--plane", "prod")
+    done = run(folder, "--plane", "prod")
     assert (done.exit_code, "--signing-key" in done.output) == (2, True)
 
 
@@ -366,51 +216,51 @@ def test_key_files_that_are_refused(tree, operator, tmp_path_factory):
 def test_nothing_is_half_written(tree, operator):
     """The second service cannot be written, or signed: the first one's file stays as it was."""
     folder = tree(TWO)
-    sign = ("--plane", "prod", "--signing-key", _seed_file(_seed(operator)), "--out", "creds")
+    sign = ("--plane", "prod", "--signing-key", seed_file(account_seed(operator)), "--out", "creds")
     Path("creds").mkdir()
     Path("creds/orders.shop_nats.creds").write_text("old")
     Path("creds/orders.shop_nats.creds").chmod(0o600)
-    done = _run(folder, *sign)  # what is there is none, and shown as a difference it cannot be
+    done = run(folder, *sign)  # what is there is none, and shown as a difference it cannot be
     assert done.exit_code == 2
     Path("creds/orders.shop_nats.creds").unlink()
     Path("creds/stock.shop_nats.creds").mkdir()
-    done = _run(folder, *sign)
+    done = run(folder, *sign)
     assert done.exit_code == 2
     assert "is a folder" in done.output
-    assert _files() == {"account.nk"}
+    assert files_here() == {"account.nk"}
     Path("creds/stock.shop_nats.creds").rmdir()
     Path("keys").mkdir()
-    _seed_file("nonsense", "keys/stock.shop_user.nk")
-    done = _run(folder, *sign, "--persist-keys", "keys")
+    seed_file("nonsense", "keys/stock.shop_user.nk")
+    done = run(folder, *sign, "--persist-keys", "keys")
     assert done.exit_code == 2
-    assert _files() == {"account.nk", "keys/stock.shop_user.nk"}
+    assert files_here() == {"account.nk", "keys/stock.shop_user.nk"}
 
 
 def test_a_file_that_a_link_leads_to_is_not_read(tree, operator, tmp_path_factory):
     victim = tmp_path_factory.mktemp("away") / "victim"
     victim.write_text("secret-word\n")
     Path("orders.shop_nats.creds").symlink_to(victim)
-    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    done = run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert (done.exit_code, "secret-word" in done.output) == (0, False)
 
 
 def test_creds_whose_permissions_are_decided_elsewhere_are_not_compared(tree, operator):
-    path = _creds(operator.user({}, scoped=True))
-    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    path = written_creds(operator.user({}, scoped=True))
+    done = run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert done.exit_code == 0
     assert f"  {path} is not compared: what it grants is not known\n" in done.output
     path.unlink()
-    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    done = run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert f"  {path} does not exist yet\n" in done.output
     path.symlink_to("nowhere")
-    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    done = run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
     assert f"  {path} does not exist yet\n" in done.output, "nor does what a link leads to"
 
 
 @pytest.mark.parametrize("more", [(), ("--allow-dynamic",)])
 def test_a_source_with_connectors_of_unknown_hosts_alone_gets_no_creds(tree, more):
     folder = tree(main="from subtrie.connector import Connector\ndef f(h): Connector(h)\n")
-    done = _run(folder, "--plane", "p", "--dry-run", *more)
+    done = run(folder, "--plane", "p", "--dry-run", *more)
     assert done.exit_code == 1
     assert "main.py:2: a connector whose host depends on" in done.output
     assert "1 unresolved in the source" in done.output
@@ -419,17 +269,17 @@ def test_a_source_with_connectors_of_unknown_hosts_alone_gets_no_creds(tree, mor
 def test_unresolved_calls_are_in_the_order_of_lines(tree):
     head = HEAD + "stock = Connector('stock.shop')\n"
     text = "def f(u): stock.request('GET', u)\ndef g(u): orders.request('GET', u)\n" * 2
-    done = _run(tree(service=head + text), "--plane", "p", "--dry-run")
+    done = run(tree(service=head + text), "--plane", "p", "--dry-run")
     numbers = [int(each) for each in re.findall(r"service\.py:(\d+):", done.output)]
     assert numbers == [*range(numbers[0], numbers[0] + 4)]
 
 
 def test_the_size_that_is_planned_is_that_of_the_token(tree, operator):
     public = operator.account.public_key.decode()
-    signer = _seed_file(operator.signer.seed.decode())
+    signer = seed_file(operator.signer.seed.decode())
     words = (tree(service=ORDERS), "--plane", "prod", "--account", public, "--json")
-    (planned,) = json.loads(_run(*words, "--dry-run").output)["services"]
-    assert _run(*words, "--signing-key", signer).exit_code == 0
+    (planned,) = json.loads(run(*words, "--dry-run").output)["services"]
+    assert run(*words, "--signing-key", signer).exit_code == 0
     text = Path("orders.shop_nats.creds").read_text()
     assert planned["size"] == len(re.findall(r"-----BEGIN [A-Z ]+-----\n(\S+)", text)[0])
 
@@ -437,26 +287,26 @@ def test_the_size_that_is_planned_is_that_of_the_token(tree, operator):
 def test_a_link_at_the_path_of_creds_is_replaced_and_not_followed(tree, operator, tmp_path_factory):
     victim = tmp_path_factory.mktemp("away") / "victim"
     Path("orders.shop_nats.creds").symlink_to(victim)
-    done = _run(tree(service=ORDERS), "--plane", "prod",
-                "--signing-key", _seed_file(_seed(operator)))  # fmt: skip
+    done = run(tree(service=ORDERS), "--plane", "prod",
+                "--signing-key", seed_file(account_seed(operator)))  # fmt: skip
     assert done.exit_code == 0
     assert not victim.exists()
     assert not Path("orders.shop_nats.creds").is_symlink()
 
 
 def test_one_of_several_services_is_selected(tree, operator):
-    folder, sign = tree(TWO), ("--signing-key", _seed_file(_seed(operator)), "--plane", "p")
-    done = _run(folder, *sign, "--out", "one.creds")
+    folder, sign = tree(TWO), ("--signing-key", seed_file(account_seed(operator)), "--plane", "p")
+    done = run(folder, *sign, "--out", "one.creds")
     assert done.exit_code == 2
     assert "several services: orders.shop, stock.shop" in done.output
-    assert _files() == {"account.nk"}
-    done = _run(folder, *sign, "--service", "users.shop")
+    assert files_here() == {"account.nk"}
+    done = run(folder, *sign, "--service", "users.shop")
     assert done.exit_code == 2
     assert "users.shop is not a service" in done.output
     assert "orders.shop, stock.shop" in done.output
-    done = _run(folder, *sign, "--out", "one.creds", "--service", "stock.shop")
+    done = run(folder, *sign, "--out", "one.creds", "--service", "stock.shop")
     assert done.exit_code == 0
-    assert _files() == {"account.nk", "one.creds"}
+    assert files_here() == {"account.nk", "one.creds"}
 
 
 def test_too_many_rules_name_the_costliest(tree, operator):
@@ -465,29 +315,17 @@ def test_too_many_rules_name_the_costliest(tree, operator):
         for n in range(70)
     )
     folder = tree(service=HEAD + "async def f():\n" + calls)
-    for words in (("--dry-run",), ("--signing-key", _seed_file(_seed(operator)))):
-        done = _run(folder, "--plane", "prod", *words)
+    for words in (("--dry-run",), ("--signing-key", seed_file(account_seed(operator)))):
+        done = run(folder, "--plane", "prod", *words)
         assert done.exit_code == 1
         assert "of 3,795 bytes" in done.output
         assert (
             "the costliest: publish prod.safe.443.orders_shop.stock_shop.*.GET.items.number.69."
             in (done.output)
         )
-    assert _files() == {"account.nk"}
-    done = _run(folder, "--plane", "prod", "--format", "conf")
+    assert files_here() == {"account.nk"}
+    done = run(folder, "--plane", "prod", "--format", "conf")
     assert done.exit_code == 0, "a user of a configuration has no token"
-
-
-def test_creds_that_grant_more_than_the_source_needs_pass_a_test_report(tree, operator):
-    key_file = _seed_file(_seed(operator))
-    assert _run(tree(service=ORDERS), "--plane", "p", "--signing-key", key_file).exit_code == 0
-    less = tree(service=HEAD)
-    report = _run(less, "--plane", "p", "--format", "junit").output
-    assert "orders.shop: no new access" in report
-    assert 'failures="0"' in report
-    more = tree(service=ORDERS + 'orders.request("GET", "https://more.shop/x")\n')
-    report = _run(more, "--plane", "p", "--format", "junit").output
-    assert "no new access" not in report
 
 
 BAD = {
@@ -504,7 +342,7 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input_is_one_message(tree, what):
     text = ORDERS.replace('("orders.shop")', '("orders.shop", plane="p")')
-    done = _run(tree(service=text), "--dry-run", *BAD[what])
+    done = run(tree(service=text), "--dry-run", *BAD[what])
     assert done.exit_code == 2
     assert "Traceback" not in done.output
     assert done.output.count("Error:") == 1
@@ -516,11 +354,11 @@ def test_bad_sources_are_one_message(tree, tmp_path):
         ({"service.py": HEAD + 'orders.request("GET", "/x")\n'}, "service.py:3"),
         ({"service.py": "print()\n"}, "no service found"),
     ):
-        done = _run(tree(files), "--plane", "p", "--dry-run")
+        done = run(tree(files), "--plane", "p", "--dry-run")
         assert done.exit_code == 2
         assert wanted in done.output
         assert done.output.count("Error:") == 1
-    done = _run("nowhere", "--plane", "p", "--dry-run")
+    done = run("nowhere", "--plane", "p", "--dry-run")
     assert (done.exit_code, "nowhere" in done.output) == (2, True)
 
 
@@ -528,7 +366,7 @@ def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MICROBUS_NATS", raising=False)
     folder = tree({"service.py": HEAD + 'orders.request("GET", "https://stock.shop/items")\n'})
-    done = _run(folder, "--plane", "p", "--try", "trial")
+    done = run(folder, "--plane", "p", "--try", "trial")
     assert done.exit_code == 0, done.output
     assert "broker: nats-server -c trial/nats.conf, at nats://127.0.0.1:4222" in done.output
     assert stat.S_IMODE(Path("trial").stat().st_mode) == 0o700
@@ -538,7 +376,7 @@ def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
     for each in Path("trial").iterdir():
         assert stat.S_IMODE(each.stat().st_mode) == 0o600
     written = Path("trial/nats.conf").read_text()
-    done = _run("--try", "trial")
+    done = run("--try", "trial")
     assert done.exit_code == 0
     assert Path("trial/nats.conf").read_text() == written  # the same operator and account
     Path("trial/account.nk").chmod(0o644)
@@ -573,10 +411,10 @@ def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
 def test_a_trial_has_the_port_of_the_variable(url, address, tmp_path, monkeypatch):
     """It was 4222, whatever port the services were told."""
     monkeypatch.setenv("MICROBUS_NATS", url)
-    assert f"at nats://{address}\n" in _run("--try", tmp_path / "trial").output
+    assert f"at nats://{address}\n" in run("--try", tmp_path / "trial").output
     assert f'listen: "{address}"\n' in (tmp_path / "trial/nats.conf").read_text()
     monkeypatch.setenv("MICROBUS_NATS", "nats://localhost:9")  # what is there stays
-    assert f"at nats://{address}\n" in _run("--try", tmp_path / "trial").output
+    assert f"at nats://{address}\n" in run("--try", tmp_path / "trial").output
 
 
 def _login(path):
@@ -586,79 +424,14 @@ def _login(path):
 
 def test_a_trial_does_not_mix_with_other_files(tmp_path):
     (tmp_path / "nats.conf").write_text("port: 4222\n")
-    done = _run("--try", tmp_path)
+    done = run("--try", tmp_path)
     assert done.exit_code == 2
     assert "give an empty folder" in done.output
     for option in (("--signing-key", "-"), ("--account", "A"), ("--out", "x"), ("--dry-run",)):
-        done = _run("--try", tmp_path / "new", *option)
+        done = run("--try", tmp_path / "new", *option)
         assert (done.exit_code, "--try goes without" in done.output) == (2, True), option
     assert not (tmp_path / "new").exists()
-    assert _run("--plane", "p").exit_code == 2
-
-
-def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
-    folder = tmp_path / "creds"
-    folder.mkdir()
-    program = (
-        "import os, signal\nfrom subtrie.gencreds import write_all\n"
-        "count = 0\n"
-        "def sync(handle, real=os.fsync):\n"
-        "    global count\n    count += 1\n    real(handle)\n"
-        "    if count == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "os.fsync = sync\n"
-        f"write_all([('seed', os.path.join({str(folder)!r}, f'{{n}}.creds')) for n in range(9)])\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], check=False).returncode
-    assert ended == -signal.SIGKILL
-    assert len(list(folder.iterdir())) == 3
-    write_all([("text", folder / "a.creds")])
-    assert [each.name for each in folder.iterdir()] == ["a.creds"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX")
-def test_runs_that_write_into_one_folder_wait_for_each_other(tmp_path, monkeypatch):
-    import fcntl
-
-    asked, lock = [], fcntl.flock
-    monkeypatch.setattr(
-        fcntl, "flock", lambda to, how: (asked.append(os.fstat(to).st_ino), lock(to, how))
-    )
-    folders = [tmp_path / "b", tmp_path / "a"]
-    for each in folders:
-        each.mkdir()
-    files = [("text", each / "x.creds") for each in folders]
-    for each in folders:
-        held = os.open(each, os.O_RDONLY)
-        lock(held, fcntl.LOCK_EX)
-        asked.clear()
-        writing = threading.Thread(target=write_all, args=(files,))
-        writing.start()
-        own = each.stat().st_ino
-        wait_until(lambda own=own, run=writing: own in asked or not run.is_alive())
-        waits = writing.is_alive()
-        os.close(held)
-        writing.join()
-        assert (waits, [path.read_text() for _, path in files]) == (True, ["text", "text"])
-
-
-def test_what_another_program_puts_there_meanwhile_is_not_written_to(tmp_path, monkeypatch):
-    (tmp_path / "target").write_text("before")
-    (tmp_path / ".a.creds.0.subtrie-part").symlink_to("target")
-    monkeypatch.setattr(Path, "glob", lambda *_: [])  # it was not there yet
-    with pytest.raises(FileExistsError):
-        write_all([("text", tmp_path / "a.creds")])
-    assert (tmp_path / "target").read_text() == "before"
-
-
-def test_a_link_to_a_folder_is_replaced_and_a_folder_is_not(tmp_path):
-    folder, link = tmp_path / "folder", tmp_path / "a.creds"
-    folder.mkdir()
-    link.symlink_to(folder)
-    write_all([("text", link)])
-    assert (link.is_symlink(), link.read_text()) == (False, "text")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        write_all([("text", link), ("text", folder)])
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.creds", "folder"]
+    assert run("--plane", "p").exit_code == 2
 
 
 def test_a_mistake_in_a_script_of_another_service_stopped_the_rules_of_one(tree):
@@ -669,10 +442,10 @@ def test_a_mistake_in_a_script_of_another_service_stopped_the_rules_of_one(tree)
         "async def f():\n    await mail.trigger(placed, {})\n"
     )
     folder = tree({"orders.py": ORDERS, "scratch.py": script, "mail.py": event})
-    every = _run(folder, "--plane", "prod", "--dry-run")
+    every = run(folder, "--plane", "prod", "--dry-run")
     assert every.exit_code == 2
     assert "scratch.py:" in every.output
-    done = _run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
+    done = run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
     assert done.exit_code == 0, done.output
     alone = tree({"alone/orders.py": ORDERS})
     (one,) = [each for each in scan(folder, hosts=["orders.shop"]) if each.host == "orders.shop"]
@@ -683,6 +456,6 @@ def test_a_mistake_in_a_script_of_another_service_stopped_the_rules_of_one(tree)
 def test_a_mistake_in_a_file_that_a_service_imports_is_never_passed_over(tree):
     broken = HEAD.replace("orders.shop", "My Scratch")
     folder = tree({"orders.py": "import scratch\n" + ORDERS, "scratch.py": broken})
-    done = _run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
+    done = run(folder, "--plane", "prod", "--dry-run", "--service", "orders.shop")
     assert done.exit_code == 2
     assert "scratch.py:" in done.output
