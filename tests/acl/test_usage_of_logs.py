@@ -64,6 +64,16 @@ def ran(folder, subjects, patterns=()):
     return folder / "server.log"
 
 
+def trace(path, *said):
+    """A log of lines, each with its second, the number and the user of a client, and its text."""
+    path.write_text("".join(
+        f"[7] 2026/11/21 08:00:{second} [TRC] 127.0.0.1:1 - cid:{cid} - "
+        f'"v1:py" - "$G/user:{user}" - {text}\n'
+        for second, cid, user, text in said
+    ))  # fmt: skip
+    return path
+
+
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
     path = tmp_path_factory.mktemp("settings") / "nats.conf"
@@ -166,14 +176,72 @@ def test_a_delivery_just_after_the_cut_is_evidence_of_the_message_before_it(
         ("07.100000", 1, "back", "->> [MSG orders.x 1 0]"),
         ("10.000000", 2, "web", "<<- [SUB news.a  1]"),
     )  # fmt: skip
-    log = tmp_path / "trace.log"
-    log.write_text("".join(
-        f"[7] 2026/11/21 08:00:{second} [TRC] 127.0.0.1:1 - cid:{cid} - "
-        f'"v1:py" - "$G/user:{user}" - {text}\n'
-        for second, cid, user, text in said
-    ))  # fmt: skip
+    log = trace(tmp_path / "trace.log", *said)
     found = usage(settings, "--log", log, "--user", "web", "--hold-out", "0.3", status=0)
     assert ("+ publish orders.*" in found) is proposed
+
+
+def test_the_time_of_traffic_is_from_the_first_to_the_last_of_all_inputs(settings, tmp_path):
+    """Also of what was refused: it was "no traffic" where nothing else was."""
+    early, late, sent, refused = (
+        tmp_path / f"{name}.log" for name in ("early", "late", "sent", "refused")
+    )
+    trace(early, ("01.000000", 1, "web", "<<- [SUB news.a  1]"),
+          ("02.000000", 1, "web", "<<- [UNSUB 1]"))  # fmt: skip
+    trace(late, ("08.000000", 1, "web", "<<- [SUB news.a  1]"),
+          ("09.000000", 1, "web", "<<- [UNSUB 1]"))  # fmt: skip
+    trace(sent, ("03.000000", 1, "web", "<<- [PUB old.x 0]"),
+          ("04.000000", 1, "web", "<<- [SUB news.a  1]"),
+          ("05.000000", 1, "web", "<<- [PUB old.x 0]"))  # fmt: skip
+    violation = '[ERR] 127.0.0.1:1 - cid:1 - "v1:py" - "$G/user:web" - Publish Violation - '
+    trace(refused, ("05.000000", 1, "web", "<<- [PUB old.x 0]"))
+    with refused.open("a") as file:
+        file.write(f'[7] 2026/11/21 08:00:06.000000 {violation}User "web", Subject "old.x"\n')
+    for logs, period in (
+        ([early], "01 to 02"), ([early, late], "01 to 09"), ([late, early], "01 to 09"),
+        ([late, refused], "06 to 09"), ([refused], "06 to 06"), ([sent], "03 to 05"),
+    ):  # fmt: skip
+        times = " to ".join(f"2026-11-21 08:00:{second}" for second in period.split(" to "))
+        words = [word for log in logs for word in ("--log", log)]
+        said = usage(settings, *words, "--user", "web", status=1)
+        assert said.splitlines()[0] == f"traffic: {times} UTC"
+    runs = []
+    for log in (late, early, refused):
+        runs += ["--traffic", tmp_path / f"{log.stem}.run"]
+        words = ["audit", str(log), "--rules", str(settings), "--out", str(runs[-1])]
+        assert CliRunner().invoke(app, words).exit_code == 0
+    for order in (runs, [*runs[2:4], *runs[:2]]):
+        said = usage(settings, *order, "--user", "web", status=1)
+        assert said.splitlines()[0] == "traffic: 2026-11-21 08:00:01 to 2026-11-21 08:00:09 UTC"
+    log = tmp_path / "without.log"
+    log.write_text("".join(line[:4] + line[31:] for line in early.open()))
+    said = usage(settings, "--log", log, "--user", "web", status=1)
+    assert said.splitlines()[0] == "traffic: at unknown times"
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_replies_of_a_user_that_may_answer_are_not_refused_by_its_proposal(tmp_path, answers):
+    rules = ", allow_responses: true" if answers else ""
+    settings = tmp_path / "nats.conf"
+    settings.write_text(
+        "authorization { users: [ { user: web, password: p, permissions: { "
+        f'publish: "x.>", subscribe: "x.>"{rules} }} }}, {{ user: back, password: p }} ] }}'
+    )
+    sent = ("x.new", "_INBOX.a", "p.reply.b", "p.b.reply", "reply.b", "x._INBOX")
+    lines = []
+    for n, subject in enumerate(sent):
+        lines += [(f"{n:02}.000000", 1, "back", f"<<- [SUB {subject}  {n}]"),
+                  (f"{n:02}.100000", 2, "web", f"<<- [PUB {subject} 0]"),
+                  (f"{n:02}.200000", 1, "back", f"->> [MSG {subject} {n} 0]")]  # fmt: skip
+    heard = ("30.000000", 2, "web", "<<- [SUB _INBOX.c  9]")
+    log = trace(tmp_path / "first.log", *lines[:3])
+    other = trace(tmp_path / "other.log", *lines[3:], heard)
+    found = objects(settings, "--log", log, "--user", "web", "--against", other, status=1)
+    missed = {each["subject"] for each in found if each["kind"] == "would-refuse"}
+    replies = {"_INBOX.a", "p.reply.b"}
+    assert missed == {"p.b.reply", "reply.b", "x._INBOX", "_INBOX.c"} | (
+        set() if answers else replies
+    )
 
 
 def test_bad_input_is_one_sentence(settings, first, tmp_path):
@@ -237,6 +305,12 @@ def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
              for e in found if e["kind"] == "proposal"}  # fmt: skip
     assert added == {("A", "x.one"), ("B", "x.two")}
     assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0}
+    (alone,) = (e for e in objects(files[0], "--log", log, status=1) if e["kind"] == "proposal")
+    assert alone["added"] == [{"verb": "publish", "entry": "x.one"}]
+    log.write_text("\n".join(lines[:3]) + "\n")  # the other never came
+    kinds = {(each["account"], each["kind"]) for each in objects(*files, "--log", log, status=1)}
+    assert ("B", "unused-user") in kinds
+    assert not {("B", "proposal"), ("A", "unused-user")} & kinds
 
 
 def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_path):

@@ -30,14 +30,12 @@ class Evidence(NamedTuple):
     Attributes:
         users: The traffic of each user in all accounts, by name.
         of_accounts: The same for each of the accounts that are asked for.
-        period: The first and the last time; None if there is none.
-        timed: Whether the traffic has times.
+        period: The first and the last time; None if the traffic has no times.
     """
 
     users: dict[str, Traffic]
     of_accounts: dict[str, dict[str, Traffic]]
     period: Period | None
-    timed: bool
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def added(one: Evidence, other: Evidence) -> Evidence:
     }
     periods = [each.period for each in (one, other) if each.period is not None]
     span = (min(e[0] for e in periods), max(e[1] for e in periods)) if periods else None
-    return Evidence(users, of_accounts, span, one.timed and other.timed)
+    return Evidence(users, of_accounts, span)
 
 
 def _both(one: Mapping[str, Traffic], other: Mapping[str, Traffic]) -> dict[str, Traffic]:
@@ -238,13 +236,14 @@ def _evidence(result: Run, wanted: Wanted) -> Evidence:
 
     of_accounts = {account: users(account) for account in sorted(wanted.accounts)}
     found: list[datetime | None] = []
-    for row in result.rows("flows"):
-        found += (row["first"], row["last"])
+    for table in ("flows", "refused"):
+        for row in result.rows(table):
+            found += (row["first"], row["last"])
     for row in result.rows("subscriptions"):
         found += (row["start"], row["end"] or row["start"])
     times = [time for time in found if time is not None]
     period = (min(times), max(times)) if times else None
-    return Evidence(users(None), of_accounts, period, bool(times) or not found)
+    return Evidence(users(None), of_accounts, period)
 
 
 def _missed(
@@ -283,6 +282,6 @@ def namesakes(names: Iterable[str]) -> set[str]:
 def told(evidence: Evidence) -> str:
     """Return the time of evidence as text."""
     if evidence.period is None:
-        return "no traffic" if evidence.timed else "at unknown times"
+        return "at unknown times"
     first, last = evidence.period
     return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
