@@ -353,6 +353,11 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
     cancelled.cancel()
     threads.forget("d", cancelled)
     assert "d" not in threads._waiting
+    cancelled = threads.submit("c", lambda: order.append("cancelled"))
+    cancelled.cancel()
+    for _ in range(2):
+        threads.forget("c", cancelled)
+        assert list(threads._waiting["c"]) == waiting[3:]
     go.set()
     for each in (first, second, *waiting):
         each.result(60)
@@ -361,6 +366,43 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
     wait_until(lambda: threads._taken == 0)
     with pytest.raises(ZeroDivisionError):
         threads.submit("a", lambda: 1 / 0).result(60)
+
+
+@pytest.mark.parametrize(
+    ("most", "sources", "taken"),
+    [(5, "aaaaaaabbbcccddeeff", {"a": 5, "b": 2, "c": 1, "d": 1, "e": 1}),
+     (2, "aabbccdd", {"a": 2, "b": 1, "c": 1})],
+)  # fmt: skip
+def test_threads_are_bounded_in_sum_and_by_source_and_given_back(most, sources, taken):
+    threads, go = SharedThreads(most), threading.Event()
+    calls = [threads.submit(source, go.wait) for source in sources]
+    try:
+        assert threads._by_source == taken
+        wait_until(lambda: sum(each.running() for each in calls) == 2 * most)
+    finally:
+        go.set()
+    for each in calls:
+        each.result(60)
+    wait_until(lambda: threads._taken == 0)
+    with threads._lock:
+        assert (threads._by_source, threads._waiting) == ({}, {})
+
+
+def test_a_source_does_not_overtake_its_own_calls_that_wait():
+    threads, go, leave = SharedThreads(6), threading.Event(), threading.Event()
+    calls = [threads.submit(source, go.wait) for source in "aaaaaabc"]
+    last = threads.submit("d", leave.wait)
+    waiting = [threads.submit(source, go.wait) for source in "bc"]  # a fourth is for each
+    try:
+        leave.set()  # a third is for each
+        last.result(60)
+        wait_until(lambda: list(threads._waiting) == ["c"])
+        later = threads.submit("c", go.wait)
+        assert list(threads._waiting["c"]) == [waiting[1], later]
+    finally:
+        go.set()
+    for each in (*calls, *waiting, later):
+        each.result(60)
 
 
 async def test_requests_to_the_control_plane_are_bounded(make, monkeypatch):

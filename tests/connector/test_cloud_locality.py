@@ -80,6 +80,7 @@ def metadata(monkeypatch) -> Iterator[Metadata]:
         ("AWS", "us-east-1a", "us-east-1-a"),
         ("AWS", "ap-southeast-2c\n", "ap-southeast-2-c"),
         ("AWS", "us-west-2-lax-1a", "us-west-2-lax-1-a"),
+        ("AWS", f"{'us-east-1a':>256}not read", "us-east-1-a"),
         ("GCP", GCP, "us-east-1-a"),
         ("GCP", "projects/1/zones/europe-west12-b", "europe-west-12-b"),
         ("GCP", "projects/1/zones/northamerica-northeast1-c", "northamerica-northeast-1-c"),

@@ -298,7 +298,8 @@ def test_an_error_is_read_from_its_body(fields, status, message, more):
     ("body", "status", "read"),
     [(b"", 204, 204), (b"", 304, 304), (b"", 400, 400), (b"", 200, 500), (b"", 399, 500),
      (b"x", 204, 500), (b"[]", 999, 999), (b'{"err":7}', 404, 404), (b"\xff", 503, 503),
-     (b'{"err":null}', 599, 599), (b"{}", 399, 500), (b"[" * 100_000, 400, 400)],
+     (b'{"err":null}', 599, 599), (b"{}", 399, 500), (b"[" * 100_000, 400, 400),
+     (b"[]", 1000, 500)],
     ids=lambda each: str(each)[:20],
 )  # fmt: skip
 def test_a_body_that_is_not_an_error_is_one_with_the_status(body, status, read):

@@ -84,12 +84,27 @@ async def test_operations_on_the_values_of_a_replica_are_counted(make_memory):
         for action in ("load", "store", "load", "delete", "len", "checksum"):
             await _all(one, action, "k", b"value", checksum="")
         text = (await one.request("GET", f"https://{two.id}.{HOST}:888/metrics")).text
+        own = (await one.request("GET", f"https://{one.id}.{HOST}:888/metrics")).text
+    assert "microbus_cache_operations_total{" not in own, "who asks counts its own itself"
     lines = [
         each for each in text.splitlines() if each.startswith("microbus_cache_operations_total")
     ]
     assert {tuple(re.findall('(?:op|hit)="([a-z]+)"', each)): each[-3:] for each in lines} == {
         ("miss", "load"): "1.0", ("local", "load"): "1.0", ("store",): "1.0", ("delete",): "1.0",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("which", ["key", "prefix", "contains"])
+async def test_who_asks_to_delete_leaves_its_own_values_to_itself(make_memory, which):
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        for each in (one, two):
+            each._cache.hold("k", b"value")
+        answers = [
+            each async for each in one.publish("PUT", ALL, params={"do": "delete", which: "k"})
+        ]
+        assert [each.status for each in answers] == [200, 200]
+        assert (len(one._cache), len(two._cache)) == (1, 0)
 
 
 async def test_the_cache_belongs_to_the_control_plane(make_memory):

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import weakref
 from collections import OrderedDict
+from types import SimpleNamespace
 
 import pytest
 from opentelemetry import metrics, trace
@@ -531,6 +532,14 @@ def test_a_span_that_is_not_sampled_is_not_kept():
     kept.on_end(ReadableSpan("y"))
     span.end()
     assert kept.export(f"{context.trace_id:032x}") == 0
+
+
+def test_other_processors_are_flushed_when_a_trace_is_exported(monkeypatch):
+    waits = []
+    for provider in (SimpleNamespace(force_flush=waits.append), SimpleNamespace()):
+        monkeypatch.setattr(trace, "get_tracer_provider", lambda provider=provider: provider)
+        _tail_sampling.export_trace("a" * 32)
+    assert waits == [5000]
 
 
 def test_so_many_traces_are_remembered_and_the_oldest_is_forgotten(monkeypatch):
