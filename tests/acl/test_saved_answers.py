@@ -220,6 +220,27 @@ def test_connections_are_asked_for_page_by_page(monitoring, monkeypatch):
     assert asked[1:] == [f"{page}{offset}" for offset in (0, 2, 4)]
 
 
+@pytest.mark.parametrize(("most", "refused"), [(1, True), (2, True), (3, False)])
+def test_more_accounts_or_connections_than_the_most_are_an_error(
+    monitoring, monkeypatch, most, refused
+):
+    """The others were left out, and the answer did not say so."""
+    address, answers, *_ = monitoring
+    monkeypatch.setattr(snapshots, "MAX_ROWS", most)
+    monkeypatch.setattr(snapshots, "_PAGE", 1)
+    page = "/connz?auth=1&subs=detail&limit=1&offset="
+    answers["/accountz"] = b'{"server_id": "N", "accounts": ["A", "B"]}'
+    for offset in range(3):
+        rows = [{"cid": offset, "account": "A"}] if offset < 2 else []
+        answers[f"{page}{offset}"] = json.dumps(connections(*rows)).encode()
+    if refused:
+        with pytest.raises(PermissionsError, match=r"127\.0\.0\.1.*100,000 accounts") as caught:
+            list(snapshots.documents_at(address))
+        assert caught.value.reason == "answer-size"
+    else:
+        assert len(list(snapshots.documents_at(address))) == 6
+
+
 def test_an_answer_that_leads_elsewhere_is_not_followed(monitoring):
     address, answers, *_ = monitoring
     answers["/accountz"] = b"elsewhere"

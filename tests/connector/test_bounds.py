@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import subtrie.connector
+from stated_bounds import constants_like_bounds, numbers_of, stated_rows
 from subtrie._core import control_headers
 from subtrie.connector import Connector, HTTPError, _actor, _fragments, _tail_sampling, _transport
 from subtrie.connector._actor import ActorVerifier
@@ -19,14 +19,7 @@ from subtrie.connector._own_metrics import _MOST_SERIES, OwnMetric
 from subtrie.connector._transport import Transport
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "reliability.md").read_text()
-SECTION = PAGE.partition("## Bounds of the connector")[2].partition("\n## ")[0]
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in SECTION.splitlines()
-    if line.startswith("|")
-][2:]
-UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+ROWS = stated_rows("Bounds of the connector")
 
 #: The bounds of the page: the constants below ``subtrie/connector/`` or the argument, and the test.
 ON_THE_PAGE = {
@@ -244,8 +237,6 @@ OTHERS = {
     "_run": {"_STARTUP_LIMIT": "time"},
     "_server": {"_READ_LIMIT": "time", "_HAND_OVER_LIMIT": "time", "_LONGEST_HOLD": "time"},
 }
-_CONSTANT = re.compile(r"^(_?[A-Z][A-Z_]*)(?:, (_?[A-Z][A-Z_]*))?(?:: [^=]+)? = ", re.MULTILINE)
-_BOUND = re.compile(r"MAX|MOST|LONGEST|LIMIT|LEAST|DEEPEST|KEPT|REMEMBERED|CAPACITY")
 
 
 def constants(where: str) -> list[object]:
@@ -270,11 +261,7 @@ def constants(where: str) -> list[object]:
 def test_a_bound_on_the_page_is_that_of_the_code(row):
     bound, value, beyond = row
     where, _ = ON_THE_PAGE[bound]
-    numbers = [
-        float(number.replace(",", "")) * UNITS.get(unit, 1)
-        for number, unit in re.findall(r"(\d[\d,.]*) ?(KiB|MiB)?", value)
-    ]
-    assert numbers == constants(where)
+    assert numbers_of(value) == constants(where)
     assert beyond
 
 
@@ -296,15 +283,13 @@ def test_each_constant_that_bounds_input_is_known():
         for name in where.split(", ")
     }
     missing, stale = [], []
-    for file in folder.rglob("*.py"):
-        module = str(file.relative_to(folder).with_suffix(""))
-        names = {name for pair in _CONSTANT.findall(file.read_text()) for name in pair if name}
+    for module, names in constants_like_bounds(folder).items():
         others = OTHERS.get(module, {})
         stale += [f"{module}.{name}" for name in others if name not in names]
         missing += [
             f"{module}.{name}"
-            for name in sorted(names)
-            if _BOUND.search(name) and f"{module}.{name}" not in listed and name not in others
+            for name in names
+            if f"{module}.{name}" not in listed and name not in others
         ]
     assert (missing, stale) == ([], [])
 

@@ -348,7 +348,9 @@ LOADING: dict[str, Reason] = {
     ),
     "file-size": Reason("the file is too large", "use at most 16 MiB", 413),
     "answer-size": Reason(
-        "the broker's answer is too large", "at most 64 MiB are read; give its configuration", 413
+        "the broker's answer is too large",
+        "at most 64 MiB, 100,000 accounts and 100,000 connections; give its configuration",
+        413,
     ),
     "json-format": Reason("the format is unknown", "set 'subtrie' to 1"),
     "json-field": Reason("the field has the wrong type", "write it as Permissions.dump() does"),

@@ -22,7 +22,7 @@ from .account_jwt import account_of_claims, text_claim
 
 #: The largest answer of a broker that is read, in bytes.
 MAX_ANSWER = 64 * 1024 * 1024
-#: Most accounts and connections that are asked for.
+#: Most accounts and most connections that are asked for; the latter in whole pages.
 MAX_ROWS = 100_000
 _TIMEOUT_SECONDS = 10.0
 _PAGE = 1_024
@@ -64,19 +64,24 @@ def documents_at(url: str) -> Iterator[dict[str, Any]]:
         url: the address of its monitoring port: ``http://127.0.0.1:8222``.
 
     Raises:
-        PermissionsError: an answer that is too large or of another kind.
+        PermissionsError: an answer that is too large or of another kind, or too many accounts or
+            connections.
         OSError: the broker does not answer.
     """
     base = url.rstrip("/")
     listed = _asked(f"{base}/accountz")
     yield listed
-    for name in (listed.get("accounts") or [])[:MAX_ROWS]:
+    named = listed.get("accounts") or []
+    if len(named) > MAX_ROWS:
+        raise file_error("answer-size", "the answer", Path(shown_address(base)))
+    for name in named:
         yield _asked(f"{base}/accountz?{urlencode({'acc': name}, quote_via=quote)}")
     for offset in range(0, MAX_ROWS, _PAGE):
         page = _asked(f"{base}/connz?auth=1&subs=detail&limit={_PAGE}&offset={offset}")
         yield page
         if len(page.get("connections") or []) < _PAGE:
             return
+    raise file_error("answer-size", "the answer", Path(shown_address(base)))
 
 
 def _asked(url: str) -> dict[str, Any]:
