@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import threading
 
 import pytest
@@ -353,6 +355,7 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
     cancelled.cancel()
     threads.forget("d", cancelled)
     assert "d" not in threads._waiting
+    threads.submit("e", lambda: order.append("e")).cancel()
     cancelled = threads.submit("c", lambda: order.append("cancelled"))
     cancelled.cancel()
     for _ in range(2):
@@ -364,8 +367,32 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
     assert sorted(order) == ["a0", "a1", "a2", "c0", "c1"]
     assert order.index("c1") < 4 or order.index("a2") == 4
     wait_until(lambda: threads._taken == 0)
-    with pytest.raises(ZeroDivisionError):
-        threads.submit("a", lambda: 1 / 0).result(60)
+    for call, error in ((lambda: 1 / 0, ZeroDivisionError), (sys.exit, SystemExit)):
+        with pytest.raises(error):
+            threads.submit("a", call).result(60)
+
+
+async def test_a_call_in_a_thread_has_the_context_of_its_task():
+    variable = contextvars.ContextVar("variable", default="none")
+    variable.set("of the task")
+    assert await _threads.run_in_thread("a", variable.get) == "of the task"
+
+
+async def test_a_task_that_is_cancelled_leaves_nothing_that_waits_for_a_thread(monkeypatch):
+    threads, go = SharedThreads(1), threading.Event()
+    monkeypatch.setattr(_threads, "_threads", threads)
+    calls = [threads.submit(source, go.wait) for source in "ab"]
+    try:
+        task = asyncio.ensure_future(_threads.run_in_thread("a", go.wait))
+        await until(lambda: "a" in threads._waiting)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert threads._waiting == {}
+    finally:
+        go.set()
+    for each in calls:
+        each.result(60)
 
 
 @pytest.mark.parametrize(

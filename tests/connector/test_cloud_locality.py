@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import http.server
+import io
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from patience import PATIENCE
 from subtrie._core.errors import AddressError
-from subtrie.connector import Connector, _cloud_locality
+from subtrie.connector import Connector, _cloud_locality, _system
 from subtrie.connector._cloud_locality import cloud_of, locality_in
 from subtrie.connector._settings import locality
 
@@ -153,15 +157,99 @@ async def test_a_silent_metadata_service_times_out(metadata, monkeypatch):
         await locality_in("AWS")
 
 
+class Requests(list):
+    """The requests to a metadata service, and how long each of them may take.
+
+    Args:
+        monkeypatch: Replaces the connection and the clock.
+        answers: What it answers, one after the other.
+        takes: The seconds that each answer takes.
+    """
+
+    def __init__(self, monkeypatch, *answers, takes=0.0):
+        self._answers, self._takes, self._now = list(answers), takes, 1000.0
+        opener = SimpleNamespace(open=self._answer)
+        monkeypatch.setattr(urllib.request, "build_opener", lambda *_: opener)
+        monkeypatch.setattr(_system, "monotonic", lambda: self._now)
+        monkeypatch.delenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", raising=False)
+        monkeypatch.delenv("GCE_METADATA_HOST", raising=False)
+
+    def _answer(self, request, timeout):
+        self.append((request.method, request.full_url, dict(request.headers), timeout))
+        self._now += self._takes
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return io.BytesIO(answer)
+
+
+AWS_ZONE = "http://169.254.169.254/latest/meta-data/placement/availability-zone"
+AWS_TOKEN = (
+    "PUT", "http://169.254.169.254/latest/api/token",
+    {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, 2.0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("takes", "left"), [(0.0, 2.0), (1.5, 0.5), (2.5, 0.001)])
+async def test_the_metadata_service_of_aws_has_two_seconds_for_both_answers(
+    monkeypatch, takes, left
+):
+    asked = Requests(monkeypatch, b"t0ken", b"us-east-1a", takes=takes)
+    assert await locality_in("AWS") == "us-east-1-a"
+    assert asked == [
+        AWS_TOKEN, ("GET", AWS_ZONE, {"X-aws-ec2-metadata-token": "t0ken"}, left)
+    ]  # fmt: skip
+
+
+async def test_a_metadata_service_that_refuses_a_token_is_asked_without_one(monkeypatch):
+    refused = urllib.error.HTTPError(AWS_ZONE, 403, "", SimpleNamespace(), io.BytesIO())
+    asked = Requests(monkeypatch, refused, b"us-east-1a")
+    assert await locality_in("AWS") == "us-east-1-a"
+    assert asked == [AWS_TOKEN, ("GET", AWS_ZONE, {}, 2.0)]
+
+
+async def test_a_metadata_service_without_an_answer_is_not_asked_again(monkeypatch):
+    asked = Requests(monkeypatch, urllib.error.URLError("closed"))
+    with pytest.raises(ConnectionError, match="closed"):
+        await locality_in("AWS")
+    assert asked == [AWS_TOKEN]
+
+
+async def test_the_metadata_service_of_gcp_has_two_seconds(monkeypatch):
+    asked = Requests(monkeypatch, GCP.encode())
+    assert await locality_in("GCP") == "us-east-1-a"
+    url = "http://metadata.google.internal/computeMetadata/v1/instance/zone"
+    assert asked == [("GET", url, {"Metadata-flavor": "Google"}, 2.0)]
+
+
+@pytest.mark.parametrize("name", ["AWS_EC2_METADATA_SERVICE_ENDPOINT", "GCE_METADATA_HOST"])
+@pytest.mark.parametrize("text", ["", "other.example"])
+async def test_the_address_of_the_metadata_service_is_that_of_the_variable(monkeypatch, name, text):
+    cloud, zone = ("AWS", b"us-east-1a") if name.startswith("AWS") else ("GCP", GCP.encode())
+    asked = Requests(monkeypatch, b"t0ken"[: 5 if cloud == "AWS" else 0] or zone, zone)
+    monkeypatch.setenv(name, f"http://{text}/" if text and cloud == "AWS" else text)
+    await locality_in(cloud)
+    own = "169.254.169.254" if cloud == "AWS" else "metadata.google.internal"
+    paths = ["computeMetadata/v1/instance/zone"]
+    if cloud == "AWS":
+        paths = ["latest/api/token", "latest/meta-data/placement/availability-zone"]
+    assert [each[1] for each in asked] == [f"http://{text or own}/{path}" for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(b"x" * 60, f"'{'x' * 60}' is not"), (b"x" * 61, f"'{'x' * 60}' is not"),
+     (TimeoutError(), "no answer"), (TimeoutError("timed out"), "timed out")],
+)  # fmt: skip
+async def test_the_error_tells_what_the_metadata_service_answered(monkeypatch, answer, told):
+    Requests(monkeypatch, answer)
+    with pytest.raises(ConnectionError, match=f"the metadata service of GCP gave no zone: {told}"):
+        await locality_in("GCP")
+
+
 def test_only_aws_and_gcp_name_clouds():
-    assert [cloud_of(text) for text in ("aws", "GCP", "aws-1", "", "azure", "ＡＷＳ")] == [
-        "AWS",
-        "GCP",
-        "",
-        "",
-        "",
-        "",
-    ]
+    texts = ("aws", "GCP", "aws-1", "", "azure", "ＡＷＳ", "awſ")
+    assert [cloud_of(text) for text in texts] == ["AWS", "GCP", "", "", "", "", ""]
     assert locality("aws-1") == "aws-1"
     with pytest.raises(AddressError):
         locality("AWS-1")

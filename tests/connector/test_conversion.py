@@ -81,6 +81,23 @@ class Or2:
 
 
 @dataclass
+class Turn:
+    to: Left | Right | None = None
+
+
+@dataclass
+class Left:
+    turn: Turn
+    end: int
+
+
+@dataclass
+class Right:
+    turn: Turn
+    end: str
+
+
+@dataclass
 class Page(Generic[T]):
     items: list[T]
     next: Page[T] | None = None
@@ -287,6 +304,25 @@ def test_a_union_within_a_union_does_not_double_the_work_with_each_level():
                 value = {"left": {"inner": value}, "right": level if level % 2 else "x"}
             work.append(steps(both, value))
         assert all(later <= 3 * before for before, later in itertools.pairwise(work))
+    work = []
+    for depth in (16, 32, 64):
+        value, wanted = {}, Turn()
+        for _ in range(depth):  # the first alternative fails after all that is within it was read
+            value, wanted = {"to": {"turn": value, "end": "x"}}, Turn(Right(wanted, "x"))
+        assert read(Turn, value) == wanted
+        work.append(steps(Turn, value))
+    assert all(later <= 3 * before for before, later in itertools.pairwise(work))
+
+
+@dataclass
+class Few:
+    a: int
+
+
+@dataclass
+class More:
+    a: int
+    b: int = 0
 
 
 def test_the_alternative_is_the_one_whose_members_are_there():
@@ -295,8 +331,28 @@ def test_the_alternative_is_the_one_whose_members_are_there():
     assert read(anywhere, {"left": {"field": "x"}}) == And(Leaf("x"))
     assert read(Leaf | dict, {"other": 1}) == {"other": 1}
     assert read(Leaf | dict, {"field": "x"}) == Leaf("x")
+    assert read(Leaf | dict, {"field": 7}) == {"field": 7}
+    assert read(Leaf | And, {}) == Leaf("")
+    assert read(int | Leaf, {"other": 1}) == Leaf("")
+    for annotation in (Few | More, More | Few):
+        assert read(annotation, {"a": 1, "b": 2}) == More(1, 2), "the one with more of them"
+    assert read(Few | More, {"a": 1}) == Few(1), "the first one of those with as many"
+    assert read(More | Few, {"a": 1}) == More(1)
     assert "is not a valid And | Or | Leaf" in misfit(anywhere, {"other": 1})
     assert "is not a valid int | str" in misfit(int | str, [])
+
+
+@pytest.mark.parametrize("inner", [Leaf | And, Leaf | None, Leaf | dict, dict | None])
+def test_the_members_of_a_union_are_those_of_a_union_within_it(inner):
+    within = Annotated[inner, "not a part of the outer one"]
+    for annotation in (within | Cat, Cat | within):
+        value = {"field": "x"}
+        assert read(annotation, value) == (value if inner == dict | None else Leaf("x"))
+        if dict in inner.__args__:
+            assert read(annotation, {"other": 1}) == {"other": 1}
+        else:
+            assert "is not a valid" in misfit(annotation, {"other": 1})
+        assert read(annotation, {"kind": "cat", "lives": 9}) == Cat("cat", 9)
 
 
 async def test_one_message_of_a_recursive_union_does_not_stop_the_event_loop(make_memory):
@@ -661,6 +717,7 @@ def test_the_steps_are_those_of_all_values():
     for annotation, value, count in (
         (list[int], [1, 2], 3), (tuple[int, int], [1, 2], 3), (Leaf, {"field": "x"}, 2),
         (dict[str, int], {"a": 1}, 2), (list[list[int]], [[1], [2]], 7),
+        (Cat | Dog, {"kind": "dog", "lives": 1}, 8),
     ):  # fmt: skip
         assert steps(annotation, value) == count
         conversion = Conversion()
@@ -672,6 +729,7 @@ def test_the_steps_are_those_of_all_values():
 
 
 def test_members_are_required_left_out_or_zero():
+    assert read(And, {}) == converter_of(And).zero() == And(Or(Leaf("")))
     assert read(Marked, {"at": "a"}) == Marked("a", 0)
     assert read(Marked, {"at": "a", "made": "y", "more": None}) == Marked("a", 0)
     assert read(Open, {}) == {"must": 0}
@@ -699,6 +757,20 @@ def test_a_schema_of_objects_is_as_deep():
         found = make_dataclass(f"Level{level}", [("x", found)])
         text = str(converter_of(found).schema(0))
         assert text.count("'properties'") == min(level + 2, 9)
+
+
+@pytest.mark.parametrize("other", [str, None])
+def test_a_schema_of_unions_is_as_deep(other):
+    for levels, whole in ((8, True), (9, False)):
+        found: Any = int | str
+        for level in range(levels):
+            found = make_dataclass(f"Level{level}", [("x", found)])
+        assert ("'anyOf'" in str(converter_of(found).schema(0))) is whole
+    found = Leaf
+    for level in range(10):
+        found = make_dataclass(f"Level{level}", [("x", found)]) | other
+    text = str(converter_of(found).schema(0))
+    assert text.count("'properties'") == 4, "at every other of eight levels"
 
 
 def test_the_error_of_a_class_is_told_in_short():

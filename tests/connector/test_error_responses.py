@@ -6,6 +6,7 @@ import json
 import logging
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,9 +14,11 @@ from subtrie.connector import AckTimeout, CallDepthExceeded, HTTPError, RequestT
 from subtrie.connector._errors import (
     PublishRefused,
     error_body,
+    go_json,
     made_here,
     read_error,
     reason_phrase,
+    stack_frames,
     to_http_error,
 )
 
@@ -277,7 +280,8 @@ FRAME = {"func": "f", "file": "a/b.py", "line": 1}
     [
         ({"error": "no", "statusCode": 409}, 409, "no", {}), ({"error": "no"}, 500, "no", {}),
         ({"error": 7, "statusCode": 409}, 409, "", {}), ({"statusCode": "409"}, 500, "", {}),
-        ({"statusCode": True}, 500, "", {}), ({"statusCode": 199}, 500, "", {}),
+        ({"statusCode": True}, 500, "", {}), ({"statusCode": False}, 500, "", {}),
+        ({"statusCode": 199}, 500, "", {}),
         ({"statusCode": 200}, 200, "", {}), ({"statusCode": 999}, 999, "", {}),
         ({"statusCode": 1000}, 500, "", {}), ({}, 500, "", {}),
         ({"trace": "t", "stack": [FRAME], "left": 1}, 500, "",
@@ -350,6 +354,53 @@ def test_what_the_caller_gets_for_what_a_handler_raised(error, detailed, plain):
     for told, expected in ((True, detailed), (False, plain)):
         found = to_http_error(error, detailed=told)
         assert (found.status, found.message) == expected
+
+
+def test_an_error_with_a_stack_keeps_it():
+    error = HTTPError("h", stack=[FRAME])
+    with pytest.raises(HTTPError):
+        raise error
+    assert to_http_error(error).stack == [FRAME]
+
+
+@pytest.mark.parametrize(
+    ("names", "file", "shown"),
+    [
+        ({"__name__": "shop.orders"}, "/x/shop/orders.py", "shop/orders.py"),
+        ({"__name__": "shop"}, "/x/shop/__init__.py", "shop/__init__.py"),
+        ({"__name__": "shop.old"}, "/x/shop/old/__init__.py", "shop/old/__init__.py"),
+        ({"__name__": "orders"}, "/x/orders.py", "orders.py"),
+        ({"__name__": "__main__", "__spec__": SimpleNamespace(name="shop.orders")},
+         "/x/shop/orders.py", "shop/orders.py"),
+        ({"__name__": "__main__", "__spec__": None}, "/x/orders.py", "orders.py"),
+        ({"__name__": "__main__"}, "/x/orders.py", "orders.py"),
+        ({"__name__": "shop.orders", "__spec__": SimpleNamespace(name="other")},
+         "/x/shop/orders.py", "shop/orders.py"),
+        ({"__name__": None}, "/x/orders.py", "orders.py"), ({}, "/x/orders.py", "orders.py"),
+        *(({"__name__": f"{name}.orders"}, "/x/orders.py", None)
+          for name in ("subtrie", "asyncio", "concurrent")),
+        ({"__name__": "subtries"}, "/x/subtries.py", "subtries.py"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_frame_names_its_file_from_the_top_level_package_on(names, file, shown):
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(compile("def divide():\n    return 1 / 0\ndivide()", file, "exec"), dict(names))
+    frames = stack_frames(caught.value)[:-1]  # the last one is of this test
+    lines = [("divide", 2), ("<module>", 3)] if shown else []
+    assert frames == [{"func": func, "file": shown, "line": line} for func, line in lines]
+
+
+def test_a_frame_without_a_line_is_at_line_0():
+    code = compile("1 / 0", "/x/orders.py", "exec").replace(co_linetable=b"")
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(code, {"__name__": "orders"})
+    frame = {"func": "<module>", "file": "orders.py", "line": 0}
+    assert stack_frames(caught.value)[0] == frame
+
+
+def test_half_of_a_character_is_a_question_mark_in_json():
+    assert go_json({"a": "tea \ud800"}) == b'{"a":"tea ?"}'
 
 
 def test_the_innermost_frames_are_shown():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from subtrie.connector import BusError, HTTPError
+from patience import PATIENCE
+from subtrie.connector import BusError, HTTPError, Response
 
 HOST = "shop.example"
 ALL, RESCUE = f"https://{HOST}:888/dcache/all", f"https://{HOST}:888/dcache/rescue"
@@ -105,6 +107,74 @@ async def test_who_asks_to_delete_leaves_its_own_values_to_itself(make_memory, w
         ]
         assert [each.status for each in answers] == [200, 200]
         assert (len(one._cache), len(two._cache)) == (1, 0)
+
+
+@pytest.mark.parametrize("which", ["key", "prefix", "contains"])
+async def test_a_deletion_is_of_all_replicas_and_is_counted_by_each(make_memory, which):
+    one, two = make_memory(HOST), make_memory(HOST)
+    async with one, two:
+        await one.cache.store("k", "value", replicate=True)
+        assert (len(one._cache), len(two._cache)) == (1, 1)
+        await one.cache.delete(**{which: "k"})
+        assert (len(one._cache), len(two._cache)) == (0, 0)
+        await one.cache.store("k", "value")
+        counted = {}
+        for each in (one, two):
+            text = (await one.request("GET", f"https://{each.id}.{HOST}:888/metrics")).text
+            counted[each.id] = dict(
+                re.findall(r'^microbus_cache_operations_total{.*op="(\w+)".* (\S+)$', text, re.M)
+            )
+    assert counted == {
+        one.id: {"store": "2.0", "delete": "1.0"}, two.id: {"store": "1.0", "delete": "2.0"}
+    }  # fmt: skip
+
+
+async def test_the_error_of_a_replica_is_that_of_the_operation(make_memory):
+    one, two = make_memory(HOST), make_memory(HOST)
+
+    def refuse(request):
+        raise HTTPError("full", status=507)
+
+    two._cache.all = refuse
+    async with one, two:
+        cache = one.cache
+        for work in (cache.load("k"), cache.store("k", "v"), cache.delete("k"), cache.clear()):
+            with pytest.raises(HTTPError, match="507: full"):
+                await work
+    assert len(one._cache) == 0
+
+
+async def test_an_answer_without_a_value_is_none(make_memory):
+    one, two = make_memory(HOST), make_memory(HOST)
+    two._cache.all = lambda request: Response(204)
+    async with one, two:
+        assert await one.cache.load("k") is None
+        one._cache.hold("k", b"value")
+        assert await one.cache.load("k") == b"value"
+
+
+async def test_a_stored_value_is_a_copy(make_memory):
+    async with make_memory(HOST) as shop:
+        value = bytearray(b"tea")
+        await shop.cache.store("k", value)
+        value[:] = b"milk"
+        assert await shop.cache.load("k") == b"tea"
+
+
+async def test_values_that_are_handed_over_are_counted(make_memory):
+    cache, told = make_memory(HOST)._cache, []
+
+    async def request(method, url, *, params, body):
+        assert (method, url) == ("PUT", RESCUE)
+        if len(told) == 2:
+            raise HTTPError("full", status=507)
+        told.append((params, body))
+
+    for key in "abcd":
+        cache.hold(key, key.encode())
+    assert await cache.offload(SimpleNamespace(request=request), PATIENCE) == 2
+    assert told == [({"key": "d"}, b"d"), ({"key": "c"}, b"c")]
+    assert (len(cache), cache.size) == (0, 0)
 
 
 async def test_the_cache_belongs_to_the_control_plane(make_memory):

@@ -542,6 +542,17 @@ def test_other_processors_are_flushed_when_a_trace_is_exported(monkeypatch):
     assert waits == [5000]
 
 
+def test_an_exporter_gets_no_empty_list_and_ends_with_its_processor():
+    calls = []
+    kept = TailSamplingProcessor(
+        SimpleNamespace(export=calls.append, shutdown=lambda: calls.append("ended"))
+    )
+    assert kept.export("a" * 32) == 0
+    assert calls == []
+    kept.shutdown()
+    assert calls == ["ended"]
+
+
 def test_so_many_traces_are_remembered_and_the_oldest_is_forgotten(monkeypatch):
     monkeypatch.setattr(_tail_sampling, "_asked", OrderedDict())
     monkeypatch.setattr(_tail_sampling, "_REMEMBERED", 2)

@@ -10,6 +10,7 @@ address of the metadata service, as in other programs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import urllib.error
@@ -47,7 +48,7 @@ async def locality_in(cloud: str) -> str:
             zone = await asyncio.to_thread(look_up, ends)
         return check_locality(zone)
     except (OSError, TimeoutError, SubtrieError, ValueError) as error:
-        message = f"the metadata service of {cloud} gave no zone: {error or 'no answer'}"
+        message = f"the metadata service of {cloud} gave no zone: {str(error) or 'no answer'}"
         raise ConnectionError(message) from error
 
 
@@ -55,13 +56,11 @@ def _aws(ends: float) -> str:
     base = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
     base = base.rstrip("/") + "/latest"
     headers = {}
-    try:  # IMDSv2 wants a token first; IMDSv1 has none
+    with contextlib.suppress(urllib.error.HTTPError):  # IMDSv2 wants a token; IMDSv1 has none
         token_headers = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
         headers["X-aws-ec2-metadata-token"] = _get_metadata(
             "PUT", f"{base}/api/token", token_headers, ends
         )
-    except urllib.error.HTTPError:
-        headers = {}
     zone = _get_metadata("GET", f"{base}/meta-data/placement/availability-zone", headers, ends)
     return _zone_locality(_AWS_ZONE, zone)
 

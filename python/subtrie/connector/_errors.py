@@ -247,7 +247,7 @@ def read_error(body: bytes, status: int) -> HTTPError:
         )
     message, code = fields.pop("error", ""), fields.pop("statusCode", 0)
     trace, stack = fields.pop("trace", ""), fields.pop("stack", [])
-    number = isinstance(code, int) and not isinstance(code, bool) and 200 <= code <= 999
+    number = isinstance(code, int) and 200 <= code <= 999
     status = code if number else 500
     return (RequestTimeout if status == 408 else HTTPError)(
         message if isinstance(message, str) else "",
