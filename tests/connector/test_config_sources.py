@@ -398,6 +398,56 @@ async def test_a_replica_that_says_less_is_refused(make_memory, missing):
         assert [each.status for each in answers if each.id == core.id] == [400]
 
 
+async def test_replicas_of_the_configurator_have_the_values_that_were_read_last(
+    make_memory, monkeypatch
+):
+    now = [NOW.timestamp()]
+    monkeypatch.setattr("subtrie.connector._system.now", lambda: now[0])
+    shop, other = make_memory("shop.example"), make_memory("configurator.core")
+    options = {"plane": shop.plane, "deployment": "TESTING", "nats": ""}
+    one, two = (configurator({"all": {"Limit": text}}, **options) for text in ("one", "two"))
+
+    async def told() -> list[str]:
+        urls = [f"https://{core.id}.configurator.core:888/values" for core in (one, two)]
+        answers = [await shop.request("POST", url, json={"names": ["Limit"]}) for url in urls]
+        return [each.json()["values"]["Limit"] for each in answers]
+
+    async def sync(replica: Connector, seconds: float) -> None:
+        at = NOW + timedelta(seconds=seconds)
+        body = {"timestamp": at.isoformat(), "values": {"all": {"Limit": f"at {seconds}"}}}
+        url = "https://configurator.core:888/sync-repo"
+        answers = [each async for each in replica.publish("POST", url, json=body)]
+        assert {each.id for each in answers} >= {one.id, two.id}
+
+    async with shop, other, one:
+        now[0] += 2
+        async with two:
+            while await told() != ["two", "two"]:  # the second one tells at its start
+                await asyncio.sleep(0)
+            await sync(other, 2)
+            assert await told() == ["two", "two"], "they are not later than what was read"
+            await sync(one, 3)
+            assert await told() == ["two", "at 3"], "its own are not those of a replica"
+            await sync(other, 4)
+            assert await told() == ["at 4", "at 4"]
+
+
+async def test_values_given_to_the_configurator_are_added_to_those_of_its_file(
+    make_memory, tmp_path
+):
+    (tmp_path / "config.yaml").write_text("all:\n  Limit: 3\n  Shelf: file\n")
+    shop = make_memory("shop.example")
+    options = {"plane": shop.plane, "deployment": "TESTING", "nats": ""}
+    core = configurator({"ALL": {"Limit": "1"}}, **options, version=7)
+    assert core.version == 7
+    (ticker,) = core._lifecycle.tickers
+    assert (ticker._seconds, ticker._first) == (1200.0, 0.0)
+    async with core, shop:
+        url = "https://configurator.core:888/values"
+        told = await shop.request("POST", url, json={"names": ["Limit", "Shelf"]})
+    assert told.json() == {"values": {"Limit": "1", "Shelf": "file"}}
+
+
 async def test_every_service_refreshes_when_the_configurator_says_so(make_memory):
     shop, web = make_memory("shop.example"), make_memory("web.example")
     values = {"Shop.Example": {"Limit": "5"}}
