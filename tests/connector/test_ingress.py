@@ -219,6 +219,8 @@ async def test_other_ports_can_be_opened_except_two(shop):
     for port in (666, 888):
         with pytest.raises(ValueError, match=f"port {port} is not reached through an ingress"):
             ingress(web, ports=[443, port])
+    with pytest.raises(ValueError, match="port 666 is not reached through an ingress"):
+        ingress(web, ports=[888, 666])
 
 
 async def test_control_headers_do_not_enter(shop):
@@ -569,6 +571,11 @@ async def test_the_server_starts_and_stops_the_connector(plane, caplog):
 def test_wrong_arguments_are_refused_at_once(make_memory, given, said):
     with pytest.raises(ValueError, match=said):
         ingress(make_memory("web.example"), **given)
+
+
+@pytest.mark.parametrize("given", [{"timeout": 0.001}, {"timeout": 1e9}, {"ports": [1, 65_535]}])
+def test_the_least_and_the_largest_arguments_are_taken(make_memory, given):
+    ingress(make_memory("web.example"), **given)
 
 
 async def test_a_part_of_another_application(shop):
