@@ -410,6 +410,81 @@ def test_a_message_that_is_gone_has_the_place_of_the_import_that_is_gone(site):
     ]
 
 
+_EXPORTERS = "".join(
+    f'{name} {{ users: [ {{ user: {name.lower()} }} ], exports: [ {{ stream: "a.>" }} ] }}, '
+    for name in ("PAY", "SAY")
+)
+
+
+def _importing(path, imports, exporters=_EXPORTERS):
+    """A configuration whose imports begin in its second line, one in a line."""
+    lines = "\n".join(f"{{ {each} }}" for each in imports)
+    path.write_text(
+        f"accounts {{ {exporters}WEB {{ users: [ {{ user: w }} ], imports: [\n{lines}\n] }} }}\n"
+    )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_example_of_an_import_is_not_a_message_of_another_one(site, kept):
+    """It had the place of one whose subjects overlap, also where that was from another account."""
+    imports = [
+        f'stream: {{ account: {each}" }}'
+        for each in ('PAY, subject: "a.x', 'PAY, subject: "a.*', 'SAY, subject: "a.*')
+    ]
+    _importing(site / "old.conf", imports[:kept])
+    _importing(site / "new.conf", imports)
+    found = [
+        *(() if kept else ("new.conf:2:1: PAY:a.x reaches WEB/w, published by PAY/pay",)),
+        "new.conf:3:1: PAY:a.x1 reaches WEB/w, published by PAY/pay",
+        "new.conf:4:1: SAY:a.x reaches WEB/w, published by SAY/say",
+    ]
+    assert run("old.conf", "new.conf").output.splitlines() == [f"+ {each}" for each in found]
+    assert run("new.conf", "old.conf").output.splitlines() == [f"- {each}" for each in found]
+
+
+def test_the_example_of_an_import_under_several_subjects_is_its_own(site):
+    imports = [f'stream: {{ account: PAY, subject: "a.*" }}, to: "{to}.$1"' for to in "bcd"]
+    _importing(site / "old.conf", imports[:1])
+    _importing(site / "new.conf", imports)
+    assert run("old.conf", "new.conf").output.splitlines() == [
+        "+ new.conf:3:1: PAY:a.x reaches WEB/w as b.x, c.x, d.x, published by PAY/pay",
+    ]
+
+
+def test_the_example_of_an_export_is_of_its_kind(site):
+    """An import of the other kind, whose subjects overlap, has another export."""
+    service = 'service: { account: PAY, subject: "a.q" }, to: "q"'
+    stream = 'stream: { account: PAY, subject: "a.>" }'
+    exporters = "PAY {{ users: [ {{ user: pay }} ], exports: [\n{}\n] }}, "
+    exports = [f"{{ {each.partition(': ')[0]}: {each.split('subject: ')[1].split()[0]} }}"
+               for each in (stream, service)]  # fmt: skip
+    _importing(site / "old.conf", [], exporters.format(""))
+    _importing(site / "new.conf", [stream, service], exporters.format("\n".join(exports)))
+    assert run("old.conf", "new.conf").output.splitlines() == [
+        "+ new.conf:2:1: PAY:a.x reaches WEB/w, published by PAY/pay",
+        "+ new.conf:3:1: WEB:q reaches PAY/pay as a.q, published by WEB/w",
+    ]
+
+
+def test_the_example_of_an_import_in_a_jwt_is_its_own(site):
+    """Accounts are named there by their keys."""
+    mode = OperatorMode({
+        name: {"users": [{"user": name.lower()}], "imports": [],
+               "exports": [] if name == "WEB" else [{"stream": "a.>"}]}
+        for name in ("PAY", "SAY", "WEB")
+    })  # fmt: skip
+    imports = [{"name": each, "subject": each, "account": mode.keys[account].public_key.decode(),
+                "type": "stream"}
+               for account, each in (("PAY", "a.x"), ("PAY", "a.*"), ("SAY", "a.*"))]  # fmt: skip
+    for name, some in (("old", imports[:1]), ("new", imports)):
+        mode.change("WEB", lambda nats, some=some: nats.update(imports=some))
+        mode.store(site / name)
+    assert run("old", "new").output.splitlines() == [
+        "+ new:1:1: PAY:a.x1 reaches WEB/web, published by PAY/pay",
+        "+ new:1:1: SAY:a.x reaches WEB/web, published by SAY/say",
+    ]
+
+
 @pytest.mark.requirement("A81")
 def test_an_open_broker_was_compared_as_one_that_grants_nothing(site):
     (site / "open.conf").write_text("port: 4222\n")

@@ -122,22 +122,17 @@ class Consequences:
 
     def _of_imports(self, account: str, kind: str, label: str) -> Iterator[Consequence]:
         """Messages that an import of the account, or one from it, carries on one side only."""
-        sides = {
-            side: {edge for edge in _edges(each, account, kind) if _named(edge[1], label)}
-            for side, each in self._sides.items()
+        sides = {side: set(_edges(each, account, kind)) for side, each in self._sides.items()}
+        changed = {
+            edge
+            for side, edges in sides.items()
+            for edge in edges - sides[not side]
+            if _named(self._sides[side], edge[1], label)
         }
-        changed = sides[True] ^ sides[False]
-        kept = sides[True] & sides[False]
-        starts = {}
-        for importer, taken in sorted(changed, key=str):
-            start = _start(importer, taken)
-            others = [_start(*each)[1] for each in kept if _start(*each)[0] == start[0]]
-            starts[start] = others
-            for one in (sides[True] - sides[False], sides[False] - sides[True]):
-                beside = [_start(*each)[1] for each in one if _start(*each)[0] == start[0]]
-                starts.setdefault(start, others).extend(beside)
-        for (name, pattern), others in starts.items():
-            yield from self._crossing(name, pattern, others)
+        every = {_start(*edge) for edges in sides.values() for edge in edges}
+        for name, pattern in sorted({_start(*edge) for edge in changed}):
+            beside = sorted(each for sender, each in every if sender == name)
+            yield from self._crossing(name, pattern, beside)
 
     def _of_mappings(self, account: str, label: list[str]) -> Iterator[Consequence]:
         sides = {
@@ -298,12 +293,15 @@ def _edges(deployment: Deployment, account: str, kind: str) -> Iterator[tuple[st
                 yield each.name, dataclasses.replace(taken, line=None, file=None, activation=None)
 
 
-def _named(taken: Import, label: str) -> bool:
-    """True if an import, or the export that offers it, has the label of a part."""
+def _named(deployment: Deployment, taken: Import, label: str) -> bool:
+    """True if an import, or an export that offers it, has the label of a part."""
     kind, _, rest = label.partition(" ")
-    subject = rest.partition(" of ")[0].partition(" #")[0]
+    subject, of, account = rest.partition(" #")[0].partition(" of ")
     if kind not in ("stream", "service"):
         return True
+    if of:
+        key = deployment.accounts[taken.account].key
+        return (kind, subject, account) == (taken.kind, taken.subject, key)
     return kind == taken.kind and bool(
         engine.overlaps(pattern_of(subject), pattern_of(taken.subject))
     )
