@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 from truth import differences
 
-from subtrie.audit._readers.growing_log import RotatedAwayError
-from subtrie.audit._runs.run_folder import read_manifest
+from subtrie.audit._readers.growing_log import RotatedAwayError, files_there
+from subtrie.audit._runs.run_folder import read_manifest, saved_partials
 from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
 from subtrie.spark._sessions.shipped_files import _sent
 from subtrie.spark._sources.trace_stream import TraceStreamReader
@@ -141,10 +141,11 @@ def test_a_file_may_be_removed_within_a_batch(world, tmp_path, monkeypatch, step
     monkeypatch.setattr("subtrie.audit._readers.growing_log._PAUSE", 0)
     log = tmp_path / "trace.log"
     options = {"path": str(log), "splitbytes": "20000"}
-    for strict in ("true", "false"):
+    for strict in (None, "true", "false"):
         log.write_bytes((world / "trace.log").read_bytes())
         schema = StructType([StructField("op", StringType())])
-        reader = TraceStreamReader(schema, {**options, "failondataloss": strict})
+        told = {} if strict is None else {"failondataloss": strict}
+        reader = TraceStreamReader(schema, {**options, **told})
         start = reader.initialOffset()
         end = reader.latestOffset(start)
         parts = reader.partitions(start, end)
@@ -157,11 +158,75 @@ def test_a_file_may_be_removed_within_a_batch(world, tmp_path, monkeypatch, step
             batches = [batch for part in parts for batch in reader.read(part)]
             return [row for batch in batches for row in batch.to_pylist()]
 
-        if strict == "true":
+        if strict != "false":
             with pytest.raises(RotatedAwayError, match="was removed before all of it was read"):
                 again()
         else:
             assert len(again()) == (1 if step == "division" else 0)
+
+
+def test_a_log_without_new_lines_is_kept_with_the_partials(spark, world, tmp_path, monkeypatch):
+    """The output is relative to the directory of the call, not to that of the batch."""
+    data = (world / "trace.log").read_bytes()
+    first, second = (data.index(b"\n", at) + 1 for at in (20_000, 40_000))
+    logs = [tmp_path / "one.log", tmp_path / "other.log"]
+    logs[1].write_bytes(data[:first].replace(b"[1083]", b"[7]"))
+    (tmp_path / "elsewhere").mkdir()
+    steps = []
+    for until in (first, second):
+        logs[0].write_bytes(data[:until])
+        monkeypatch.chdir(tmp_path)
+        query = audit_stream(
+            spark, [str(log) for log in logs], out="out", checkpoint=str(tmp_path / "checkpoint")
+        )
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert query.awaitTermination(300)
+        assert query.exception() is None
+        steps.append(read_manifest(str(tmp_path / "out"))["stream"])
+    before, after = (each["logs"] for each in steps)
+    assert before.keys() == after.keys()
+    assert sorted(after[server] > before[server] for server in before) == [False, True]
+    rows = [row for name in steps[1]["partials"]
+            for each in saved_partials(str(tmp_path / "out"), name)
+            for row in each.to_pylist()]  # fmt: skip
+    assert steps[1]["rows"] == sum(row["rows"] for row in rows) > 100
+    assert "range" not in {row["kind"] for row in rows}  # those of all batches would be kept
+
+
+def test_a_batch_that_fails_leaves_nothing(spark, world, tmp_path, monkeypatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no space is left")
+
+    monkeypatch.setattr("subtrie.spark._stream.write_tables", fail)
+    with pytest.raises(Exception, match="no space is left"):
+        run(spark, world / "trace.log", tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_file_that_is_rotated_before_the_first_batch_is_read(spark, world, tmp_path, monkeypatch,
+                                                               given):  # fmt: skip
+    """The files are those of the call, or those that are given; the output is a URI."""
+    log = tmp_path / "trace.log"
+    log.write_bytes((world / "trace.log").read_bytes())
+
+    def rotated(paths: list[str]) -> Any:
+        found = files_there(paths)
+        if log.stat().st_size:
+            log.rename(tmp_path / "trace.log.1")
+            log.touch()
+        return found
+
+    noted = rotated([str(log)]) if given else None
+    monkeypatch.setattr("subtrie.spark._stream.files_there", rotated)
+    query = audit_stream(
+        spark, [str(log)], out=(tmp_path / "out").as_uri(), checkpoint=str(tmp_path / "checkpoint"),
+        noted=noted,
+    )  # fmt: skip
+    assert query.awaitTermination(300)
+    assert query.exception() is None
+    assert log.stat().st_size == 0
+    assert open_audit(tmp_path / "out").summary["lines"] > 1000
 
 
 def test_a_stream_that_redacts_needs_its_key(spark, tmp_path):

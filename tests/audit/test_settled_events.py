@@ -53,6 +53,8 @@ def test_a_table_of_messages_has_undelivered_subjects_once_it_is_settled(spark) 
         ("c2s", row("late"), "web.shop", 1.0),
         ("s2c", row("late"), "late.shop", 2.1),
         ("refused", row("bank"), "web.shop", 3.0),
+        *(("out", row("clock"), each, 4.0) for each in ("stock.shop", "audit.shop")),
+        ("in", row("clock"), "web.shop", 4.0),  # it is before its deliveries of the same time
     ]
     df = spark.createDataFrame(
         rows, "direction string, subject string, identity string, seconds double"
@@ -62,7 +64,7 @@ def test_a_table_of_messages_has_undelivered_subjects_once_it_is_settled(spark) 
             for r in found.where("op = 'PUB' and refused is null").collect()}  # fmt: skip
     assert told == {
         (row("stock"), 0.0): 2, (row("stock"), 0.4): 1, (row("gone"), 0.5): 0,
-        (row("late"), 1.0): 0,
+        (row("late"), 1.0): 0, (row("clock"), 4.0): 2,
     }  # fmt: skip
     with audit(spark, found) as run:
         lost = {each["subject"]: each["count"] for each in run.rows("undelivered")}

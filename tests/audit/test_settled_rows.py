@@ -43,7 +43,17 @@ def deliveries(*rows: dict[str, Any]) -> list[int | None]:
         ([row("in", 0), row("out", 1, conn="c", size=2)], [1]),
         ([row("in", 0, refused="publish"), row("out", 1, conn="c")], [None]),
         ([row("in", 0, deliveries=7), row("out", 1, conn="c")], [7]),
+        # A row that was received is not a delivery, and one that was sent is not a message.
+        ([row("in", 0), row("in", 1, op="MSG", conn="c")], [0, None]),
+        ([row("out", 0, op="PUB"), row("in", 1), row("out", 2, conn="c")], [1]),
     ],
 )  # fmt: skip
 def test_a_row_is_a_delivery_of_the_oldest_message_that_it_may_be(rows, counts) -> None:
     assert deliveries(*rows) == counts
+
+
+def test_a_message_that_is_settled_was_forwarded_to_no_other_server() -> None:
+    settling = _Settling(1_000)
+    batch = pa.RecordBatch.from_pylist([row("in", 0)], schema=COLUMNS)
+    (part,) = [each for each in (*settling.feed(batch), *settling.finish()) if each.num_rows]
+    assert part.column("forwarded").to_pylist() == [0]
