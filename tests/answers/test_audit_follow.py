@@ -17,11 +17,12 @@ from worlds import Case
 
 from patience import wait_until
 from subtrie._cli.app import app
-from subtrie._cli.audit_follow import next_reading
+from subtrie._cli.audit_follow import Following, _Watcher, next_reading
 from subtrie.audit import Questions, audit, open_run
 from subtrie.audit._answers.questions import load_code
 from subtrie.audit._answers.receivers import at_rows, history_rows
 from subtrie.audit._answers.tables import matching_rows, sorted_rows
+from subtrie.audit._growing import GrowingAudit
 from subtrie.audit._runs.run_folder import read_manifest
 from subtrie.spark import audit_stream
 
@@ -143,6 +144,39 @@ def test_an_interrupt_is_an_end(where: list[str], tmp_path: Path) -> None:
     assert [each["finding"]["rule"] for each in findings] == ["spoofed", "undelivered"]
     assert last["spoofed"][0]["who"] == "evil.shop"
     assert temporary() <= before
+
+
+def watched(log: Path, out: Path) -> _Watcher:
+    what = Following([str(log)], str(out), None, None, None, (), False, Questions(), {})
+    return _Watcher(what, str(out))
+
+
+def test_a_finding_is_printed_when_it_first_appears(tmp_path: Path, capsys: Any) -> None:
+    log, out = tmp_path / "nats.log", tmp_path / "run"
+    watcher, growing = watched(log, out), GrowingAudit([str(log)], str(out))
+    assert not watcher.refresh()
+    log.write_text(SHORT.format("stock") + SPOOFED.format(2) + SPOOFED.format(5))
+    for printed in (1, 0):
+        assert growing.read_on(complete=not printed)
+        assert watcher.refresh()
+        assert not watcher.refresh()
+        assert capsys.readouterr().out.count("error spoofed: ") == printed
+
+
+def test_a_result_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    log, out = tmp_path / "nats.log", tmp_path / "run"
+    log.write_text(SHORT.format("stock") + SPOOFED.format(2))
+    watcher, kept = watched(log, out), tmp_path / "kept"
+    audit([str(log)], out=out)
+    kept.mkdir()
+    tables = list(out.glob("*.parquet"))
+    for each in tables:
+        each.rename(kept / each.name)
+    assert (watcher.refresh(), watcher.result) == (False, None)
+    for each in tables:
+        (kept / each.name).rename(each)
+    assert watcher.refresh()
+    assert watcher.result is not None
 
 
 def temporary() -> set[str]:

@@ -24,6 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from subtrie import PatternError, SubjectError, SubjectTrie, classify, microbus
 from subtrie._core.errors import SubtrieError
 from subtrie.audit import OutputFolderError
+from subtrie.audit._readers.growing_log import files_there
 from subtrie.audit._schema import EVENTS, arrow_schema
 from subtrie.spark import _match, _table_of_spans
 from subtrie.spark._decode import decode_column
@@ -221,6 +222,8 @@ def test_the_earliest_message_that_a_receiver_lacks_is_the_one_delivered() -> No
 
 # --- streams
 
+LINE = '[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - cid:1 - "v" - <<- [PING]\n'
+
 
 @pytest.mark.parametrize(
     ("ranges", "done"),
@@ -241,8 +244,7 @@ def test_a_batch_that_is_in_the_tables_or_follows_them(ranges, done) -> None:
 
 def test_a_query_of_what_there_is_has_one_end(tmp_path) -> None:
     log = tmp_path / "trace.log"
-    line = '[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - cid:1 - "v" - <<- [PING]\n'
-    log.write_text(line)
+    log.write_text(LINE)
     schema = StructType([StructField("op", StringType())])
 
     def reader() -> TraceStreamReader:
@@ -251,7 +253,7 @@ def test_a_query_of_what_there_is_has_one_end(tmp_path) -> None:
     growing, bounded = reader(), reader()
     bounded.prepareForTriggerAvailableNow()
     first, end = growing.latestOffset(growing.initialOffset()), bounded.latestOffset()
-    log.write_text(line * 3)
+    log.write_text(LINE * 3)
     assert bounded.latestOffset(end) == end
     grown = growing.latestOffset(first)
     assert grown != first
@@ -263,6 +265,40 @@ def test_a_query_of_what_there_is_has_one_end(tmp_path) -> None:
     assert read(bounded, bounded.initialOffset(), end) == 1
     assert read(growing, first, grown) == 2
     assert growing.latestOffset() == grown  # after a restart that of the batch that was repeated
+
+
+def test_a_stream_goes_on_where_the_batch_that_was_repeated_ended(tmp_path) -> None:
+    """Spark before 4.2 does not give the start, and the first file is gone meanwhile."""
+    log, schema = tmp_path / "trace.log", StructType([StructField("op", StringType())])
+
+    def reader() -> TraceStreamReader:
+        return TraceStreamReader(schema, {"path": str(log), "complete": "true"})
+
+    start = reader().initialOffset()
+    for number, name in enumerate(("trace.log.1", "trace.log")):
+        log.write_text(LINE.replace("00.000000", f"0{number}.000000"))
+        start = reader().latestOffset(start)
+        log.rename(tmp_path / name)
+    (tmp_path / "trace.log.1").unlink()
+    repeated = reader()
+    assert repeated.partitions(start, start) == []
+    assert repeated.latestOffset() == reader().latestOffset(start)
+
+
+def test_the_files_that_were_noted_are_those_of_the_first_batch(tmp_path, monkeypatch) -> None:
+    """Later they may be gone, and even forgotten after many rotations."""
+    monkeypatch.setattr("subtrie.audit._readers.growing_log._REMEMBERED", 1)
+    log, schema = tmp_path / "trace.log", StructType([StructField("op", StringType())])
+    log.write_text(LINE)
+    options = {"path": str(log), "complete": "true", "noted": json.dumps(files_there([str(log)]))}
+    reader = TraceStreamReader(schema, options)
+    end = reader.initialOffset()
+    for second in range(1, 5):
+        log.rename(tmp_path / "trace.log.1")  # in place of the one before
+        log.write_text(LINE.replace("00.000000", f"0{second}.000000"))
+        end = reader.latestOffset(end)
+        (offset,) = end["logs"].values()
+        assert offset["position"] == (second + 1) * len(LINE)
 
 
 # --- errors
@@ -421,6 +457,26 @@ def test_the_progress_of_stages_leaves_out_those_that_do_not_run() -> None:
     assert told == [(1, 4), (3, 7), (4, 4)]
     stop()
     assert handlers == []
+
+
+def test_the_progress_of_tasks_is_told_while_some_run(monkeypatch) -> None:
+    """It ends when the session does."""
+    told: list[tuple[int, int]] = []
+    found = iter([(1, 4), None, (2, 4)])
+    over = threading.Event()
+
+    def running(spark: Any) -> Any:
+        for each in found:
+            return each
+        over.set()
+        raise ConnectionError
+
+    monkeypatch.setattr(task_watch, "_INTERVAL", 0.001)
+    monkeypatch.setattr(task_watch, "running_tasks", running)
+    stop = task_watch._poll(None, lambda done, total: told.append((done, total)))  # type: ignore[arg-type]
+    assert over.wait(60)
+    stop()
+    assert told == [(1, 4), (2, 4)]
 
 
 # --- the package

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
+from subtrie.audit._readers.capture_events import INPUT_BITS
 from subtrie.audit._readers.file_source import (
     apply_mode,
     flag,
@@ -191,7 +193,38 @@ def test_unreadable_input_is_reported(folder, options, told):
         here(**{"path": folder, **options})
 
 
-CONNZ = {
+@pytest.mark.parametrize(("reader", "inputs"), [(WireReader, "operations"),
+                                               (CaptureEventsReader, "events"),
+                                               (MonitorReader, "events")])  # fmt: skip
+def test_an_input_that_is_missing_is_an_error_of_the_plan(tmp_path, reader, inputs):
+    given = json.dumps([str(GO_LIVE / "trace.log"), str(tmp_path / "missing")])
+    made = reader(StructType([]), {"paths": given, "rows": inputs})
+    with pytest.raises(FileNotFoundError, match="missing"):
+        made.partitions()
+
+
+def test_the_time_of_an_operation_is_in_whole_microseconds(tmp_path):
+    with capture.Writer(tmp_path / "tap") as writer:
+        writer.write("c2s", 1, b"PING\r\n", at=5_000_001_999)
+    (row,) = here(tmp_path / "tap")
+    assert row["time"] == datetime(1970, 1, 1, 0, 0, 5, 1, UTC)
+
+
+def test_the_positions_of_events_begin_with_the_number_of_their_input(tmp_path):
+    for name in ("a", "b"):
+        with capture.Writer(tmp_path / name) as writer:
+            writer.write("c2s", 1, b"SUB a 1\r\n", at=1)
+        (tmp_path / f"{name}.json").write_text(json.dumps(CONNZ))
+    schema = StructType([StructField("position", StringType())])
+    for reader, suffix in ((CaptureEventsReader, ""), (MonitorReader, ".json")):
+        paths = [str(tmp_path / f"{name}{suffix}") for name in ("a", "b")]
+        made = reader(schema, {"paths": json.dumps(paths)})
+        found = [row["position"] >> INPUT_BITS for part in made.partitions()
+                 for batch in made.read(part) for row in batch.to_pylist()]  # fmt: skip
+        assert (found, set(found)) == (sorted(found), {0, 1})
+
+
+CONNZ: dict[str, Any] = {
     "server_id": "A", "now": "2026-11-21T00:00:00Z", "num_connections": 1, "total": 2,
     "offset": 0, "limit": 1, "connections": [{"cid": 8, "name": "shop", "authorized_user": "u",
     "jwt": JWT, "subscriptions_list_detail": [
@@ -217,6 +250,14 @@ def test_snapshots(session, tmp_path):
     assert (one.delivered, one.max, one.now, one.reason) == (7, 9, CONNZ["now"], None)
     assert (two.subject, two.queue) == ("b", None)
     assert (three.endpoint, three.kind, three.id, three.complete) == ("routez", "route", 5, True)
+
+
+def test_secrets_of_snapshots_are_redacted_unless_they_are_asked_for(tmp_path):
+    (connection,) = CONNZ["connections"]
+    named = {**CONNZ, "connections": [{**connection, "name": JWT}]}
+    (tmp_path / "connz.json").write_text(json.dumps(named))
+    for options, name in (({}, "[REDACTED]"), ({"reveal": "true"}, JWT)):
+        assert {row["name"] for row in here(tmp_path, MONITOR, **options)} == {name}
 
 
 def test_of_a_folder_only_json_files_are_snapshots(tmp_path):
