@@ -95,6 +95,16 @@ async def test_headers_of_a_client_and_of_a_call(make):
         assert (await asked.who(web)).accept == "text/plain"
 
 
+async def test_a_call_declared_at_a_client_elsewhere_is_asked_there(make_memory):
+    first, second, web = serve(make_memory(HOST)), serve(make_memory(HOST)), make_memory(OTHER)
+    asked = client()
+    async with first, second, web:
+        for each in (first, second) * 2:
+            there = asked.at(instance=each.id, headers={"Accept": "a/b"})
+            told = await there.call("GET", "/who")(asked.who.__wrapped__)(web)
+            assert (told.by, told.accept) == (each.id, "a/b")
+
+
 async def test_a_client_elsewhere_has_what_is_declared_later(make_memory):
     shop, web = serve(make_memory(OTHER)), make_memory("web.example")
     asked = Client(HOST)
@@ -215,6 +225,7 @@ async def test_whose_response_a_call_takes(make_memory, options, host, taken):
     async with spy, web:
         calls = [asked.at(host).who, who.at(host)]
         calls += [] if host else [who, asked.who, who.within(5)]
+        calls.append(asked.at(host).call("GET", "/who")(who.__wrapped__))
         for each in calls:
             if taken:
                 assert (await each(web)).by == "spy"

@@ -31,6 +31,7 @@ FRONT = {"X_Forwarded_Proto": "https", "X_Forwarded_Host": "www.example.com:8443
         ("../other", "../other"),
         ("", ""),
         ("?page=2", "?page=2"),
+        ("a/b?next=https://pay.example", "a/b?next=https://pay.example"),
     ],
 )
 def test_a_url_of_the_bus_becomes_that_of_the_client(url, outside):
@@ -55,6 +56,7 @@ def test_the_parts_of_the_address_that_the_client_knows():
         ("https://id-abcdefghij.shop.example:443/a", "shop.example"),
         ("https://loc-eu.shop.example:443/a", "shop.example"),
         ("https://root:443/", "root"),
+        ("https://shop.example/a", "shop.example"),
     ],
 )
 def test_a_path_belongs_to_the_host_that_was_asked(asked, host):
@@ -80,6 +82,7 @@ def test_a_path_belongs_to_the_host_that_was_asked(asked, host):
         ("it, *;q=0.1", "en"),
         ("de ; q=0.3 , en;q=0.2", "de"),
         ("de;q=x, fr-ca;q=1.5;a=b", "fr-CA"),
+        ("en, de;q=2", "en"),
         (";;,,=", "en"),
         ("a-" * 40_000 + "de, de", "en"),
     ],
@@ -90,6 +93,7 @@ def test_the_language_of_the_client(header, best):
 
 
 def test_a_language_is_offered():
+    assert request(Accept_Language="de").language("en", "de", "DE") == "de"
     with pytest.raises(TypeError):
         request().language()
 

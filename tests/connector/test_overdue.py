@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from types import SimpleNamespace
 
 import pytest
 
 from subtrie.connector import AckTimeout, RequestTimeout
 from subtrie.connector._envelope import PendingRequest
+from subtrie.connector._overdue import OverdueRequests
+from subtrie.connector._timers import Timers
+
+from .test_timers import ManualLoop
 
 HOST, URL = "shop.example", "https://shop.example"
 
@@ -40,6 +45,68 @@ async def test_requests_that_are_overdue_end_beside_those_that_wait_longer(make_
         assert {each.text for each in await asyncio.gather(*long)} == {"done"}
         assert not web._client.responses.waiting
         assert web.metrics.ack_timeouts == 23
+
+
+@pytest.fixture
+def watched(make_memory, monkeypatch):
+    """Return a clock, the timer of requests on it, and a function that makes one of them."""
+    loop, waiting = ManualLoop(), {}
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+    transport = SimpleNamespace(disconnected=lambda: True)
+    overdue = OverdueRequests(waiting, transport)
+    monkeypatch.undo()
+
+    def request(timeout, *, ack=None, **more):
+        call = PendingRequest(loop, Timers(loop), make_memory(HOST).metrics, "subject", timeout)
+        for name, value in more.items():
+            setattr(call, name, value)
+        waiting[len(waiting)] = call
+        if ack is not None:
+            overdue.watch(call, ack)
+        return call
+
+    return loop, overdue, request
+
+
+def test_a_request_that_is_acknowledged_ends_at_its_own_time(watched):
+    loop, _, request = watched
+    call = request(10.0, ack=1.0, acked=True)
+    assert [each.when for each in loop.scheduled] == [101.0]
+    loop.advance(1.0)
+    assert (call.stop_ack_timer, [each.when for each in loop.scheduled]) == (None, [110.0])
+    loop.advance(9.0)
+    assert (type(call.error), loop.scheduled) == (RequestTimeout, [])
+
+
+def test_a_request_whose_acknowledgement_is_due_has_a_timer_of_its_own(watched):
+    loop, overdue, request = watched
+    call = request(10.0, ack=1.0)
+    loop.advance(1.0)
+    timer = call.stop_ack_timer
+    assert timer is not None
+    assert sorted(each.when for each in loop.scheduled) == [102.0, 110.0], "as it is disconnected"
+    overdue._look()
+    assert call.stop_ack_timer == timer, "one is enough"
+
+
+@pytest.mark.parametrize("more", [{"response": object()}, {"ack_due": 0.0}])
+def test_a_request_that_is_done_or_not_watched_is_passed_over(watched, more):
+    loop, overdue, request = watched
+    call = request(1.0, **{"ack_due": 101.0, **more})
+    loop.advance(2.0)
+    overdue._look()
+    assert (call.error, call.stop_ack_timer, loop.scheduled) == (None, None, [])
+
+
+def test_the_pause_between_two_looks_grows_with_the_requests(watched):
+    loop, _, request = watched
+    for number in range(3):
+        request(1.0 + 4e-6 * number, ack=0.5, acked=True)
+    loop.advance(0.5)
+    assert [each.when for each in loop.scheduled] == [101.0]
+    loop.advance(0.5)
+    (following,) = loop.scheduled
+    assert following.when == pytest.approx(101.0 + 1e-6 + 3 * 10e-6, abs=1e-7)
 
 
 async def test_a_request_in_flight_holds_few_objects_for_the_garbage_collector(make_nats):
