@@ -99,7 +99,7 @@ async def test_a_call_declared_at_a_client_elsewhere_is_asked_there(make_memory)
     first, second, web = serve(make_memory(HOST)), serve(make_memory(HOST)), make_memory(OTHER)
     asked = client()
     async with first, second, web:
-        for each in (first, second) * 2:
+        for each in (first, first, second, second):
             there = asked.at(instance=each.id, headers={"Accept": "a/b"})
             told = await there.call("GET", "/who")(asked.who.__wrapped__)(web)
             assert (told.by, told.accept) == (each.id, "a/b")

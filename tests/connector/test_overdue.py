@@ -89,10 +89,20 @@ def test_a_request_whose_acknowledgement_is_due_has_a_timer_of_its_own(watched):
     assert call.stop_ack_timer == timer, "one is enough"
 
 
+def test_a_request_whose_time_ends_before_its_acknowledgement_is_due_ends_then(watched):
+    loop, _, request = watched
+    request(9.0, ack=1.0, acked=True)
+    call = request(2.0, ack=5.0)
+    loop.advance(1.0)
+    assert [each.when for each in loop.scheduled] == [102.0]
+    loop.advance(1.0)
+    assert type(call.error) is RequestTimeout
+
+
 @pytest.mark.parametrize("more", [{"response": object()}, {"ack_due": 0.0}])
 def test_a_request_that_is_done_or_not_watched_is_passed_over(watched, more):
     loop, overdue, request = watched
-    call = request(1.0, **{"ack_due": 101.0, **more})
+    call = request(10.0, **{"ack_due": 101.0, **more})
     loop.advance(2.0)
     overdue._look()
     assert (call.error, call.stop_ack_timer, loop.scheduled) == (None, None, [])

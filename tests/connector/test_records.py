@@ -16,7 +16,12 @@ import subtrie.connector
 from patience import until
 from subtrie.connector import HTTPError, JSONFormatter
 from subtrie.connector._errors import RequestTimeout
-from subtrie.connector._records import MAX_BROKER_ERRORS, MAX_REFUSALS, RecordRate
+from subtrie.connector._records import (
+    MAX_BROKER_ERRORS,
+    MAX_REFUSALS,
+    PrintableFilter,
+    RecordRate,
+)
 
 from .hostile_broker import HostileBroker
 from .test_broker_connection import connected
@@ -116,6 +121,52 @@ def test_what_was_left_out_is_counted():
     assert rate.left_out() == " (4 more were not logged)"
     assert rate.left_out() == ""
     assert str(RequestTimeout("timeout"))
+
+
+def test_a_period_begins_with_its_first_record():
+    now = [5.0]
+    rate = RecordRate(1, 10.0, clock=lambda: now[0])
+    assert rate.admits()
+    for now[0], admitted in ((10.0, False), (14.9, False), (15.0, True)):
+        assert rate.admits() is admitted
+    assert [rate.admits() for _ in range(998)] == [False] * 998
+    assert rate.left_out() == " (1,000 more were not logged)"
+
+
+def _filtered(**fields) -> logging.LogRecord:
+    record = logging.makeLogRecord({"msg": "m %s", "args": ("é",)} | fields)
+    assert PrintableFilter().filter(record)
+    return record
+
+
+def _with_causes(count: int, text: str) -> Exception:
+    """Return an exception with so many causes, one after the other; the last one has a text."""
+    error = KeyError(text) if count else ValueError(text)
+    for _ in range(count):
+        outer = ValueError("plain")
+        outer.__cause__, error = error, outer
+    return error
+
+
+def test_a_record_without_control_characters_stays_as_it_is():
+    assert _filtered().args == ("é",)
+    assert _filtered(args=("\x1b",)).args == ()
+    assert _filtered(exc_info=(None, None, None)).exc_info == (None, None, None)
+    hidden = ValueError("plain")
+    hidden.__context__, hidden.__suppress_context__ = ValueError("\x1b"), True
+    for error in (_with_causes(0, "plain"), _with_causes(16, "plain"), hidden):
+        assert _filtered(exc_info=(type(error), error, None)).exc_info[1] is error
+
+
+@pytest.mark.parametrize(("causes", "shown"), [(0, 0), (1, 1), (16, 16), (17, 16), (99, 16)])
+def test_the_causes_of_an_exception_are_shown_without_control_characters(causes, shown):
+    error = _with_causes(causes, "\x1b")
+    found = _filtered(exc_info=(type(error), error, None)).exc_info[1]
+    count = 0
+    while found.__cause__ is not None:
+        found, count = found.__cause__, count + 1
+    assert count == shown
+    assert "\x1b" not in str(found)
 
 
 _LOGGING = {f"logger.{name}" for name in ("debug", "info", "warning", "error", "exception", "log")}

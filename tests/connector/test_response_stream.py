@@ -8,10 +8,12 @@ import pytest
 
 from patience import until
 from subtrie._core import control_headers
-from subtrie.connector import _responses
+from subtrie.connector import Answer, Response, _responses
+from subtrie.connector._answers import Triggered
 from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._headers import Headers
 from subtrie.connector._responses import ResponseStream
+from subtrie.connector._results import Result
 from subtrie.connector._routing import MAX_KNOWN, MAX_SILENT, KnownResponders
 
 HOST = "shop.example"
@@ -172,3 +174,39 @@ def test_what_is_remembered_of_responders_is_bounded():
     assert known.get("s")
     known.keep("s", frozenset(map(str, range(MAX_KNOWN + 1))))
     assert not known.get("s")
+
+
+class _Endless:
+    """Responses of which none comes."""
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        while True:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("given", [(KeyError("k"),), (KeyError, KeyError("k")), (KeyError,)])
+def test_an_exception_ends_the_wait_for_all_answers_to_an_event(given):
+    answers = Triggered(_Endless(), Result(Response))
+    answers.send(None)
+    with pytest.raises(KeyError):
+        answers.throw(*given)
+    with pytest.raises(RuntimeError, match="already awaited"):
+        answers.send(None)
+
+
+def test_a_wait_for_all_answers_that_is_closed_has_ended():
+    answers = Triggered(_Endless(), Result(Response))
+    answers.send(None)
+    answers.close()
+    with pytest.raises(RuntimeError, match="already awaited"):
+        answers.send(None)
+
+
+def test_an_answer_is_shown_with_its_service():
+    response = Response(204)
+    assert repr(Answer(response, Result(Response))) == "<Answer of no service: 204>"
+    response.source = "shop.example"
+    assert repr(Answer(response, Result(Response))) == "<Answer of shop.example: 204>"
