@@ -223,7 +223,7 @@ def _formatted(**fields):
 @pytest.mark.parametrize(
     ("fields", "more"),
     [({}, {}), ({"service": "s", "trace": "t"}, {"service": "s", "trace": "t"}),
-     ({"at": object}, {"at": repr(object)}), ({"level": "own", "logger": 7}, {}),
+     ({"at": ValueError("x")}, {"at": "ValueError('x')"}), ({"level": "own", "logger": 7}, {}),
      ({"stack_info": "Stack"}, {"stack_info": "Stack"}), ({"taskName": "x"}, None)],
     ids=str,
 )  # fmt: skip
