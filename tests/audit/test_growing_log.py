@@ -404,7 +404,7 @@ def test_a_first_line_of_any_length_names_its_file(live):
     live.write_bytes(begin + b"x" * 70_000)
     follower = Follower(live)
     follower.take()
-    assert len(follower.offset["logs"]) == 0, "nothing of it is decided"
+    assert follower.rows == [], "nothing of it is decided"
     with live.open("ab") as out:
         out.write(b"\n" + messages("b", "c", start=5))
     follower.take()
@@ -571,6 +571,28 @@ def test_a_log_that_is_rotated_before_the_first_batch_is_read_from_its_first_lin
     follower.take()
     follower.take(complete=True)
     follower.same_as(data)
+
+
+@pytest.mark.parametrize("paths", [["b.log"], ["b*.log"], ["a.log", "b.log"], ["*.log"]], ids=str)
+def test_a_log_is_known_before_its_first_message_is_decided(tmp_path, paths):
+    """It was lost if it was rotated then, after a batch of another log or without one."""
+    one, other = tmp_path / "a.log", tmp_path / "b.log"
+    lines = messages(*"cdef").splitlines(keepends=True)
+    one.write_bytes(messages("x", "y").replace(b"[7]", b"[8]"))
+    other.write_bytes(lines[0])
+    follower = Follower(*(tmp_path / path for path in paths))
+    follower.noted = files_there(follower.paths)
+    audit = GrowingAudit(follower.paths, str(tmp_path / "run"), noted=follower.noted)
+    for _ in range(2):
+        follower.take()
+        audit.read_on()
+    rotated(other, 1).write_bytes(lines[0] + lines[1])
+    other.write_bytes(b"".join(lines[2:]))
+    follower.take(complete=True)
+    expected = [*"cdef", *(["x", "y"] if paths[0] in ("a.log", "*.log") else [])]
+    assert sorted(subjects(follower)) == expected
+    audit.read_on(complete=True)
+    assert open_run(tmp_path / "run").counters["published"] == len(expected)
 
 
 def test_a_log_that_is_compressed_before_the_first_batch_is_read(tmp_path):

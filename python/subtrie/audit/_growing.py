@@ -109,6 +109,7 @@ class GrowingAudit:
         end = advance(self._paths, begin, complete=complete, noted=noted)
         parts = ranges(begin, end, SPLIT_BYTES)
         if not parts:
+            self._offset = end  # which knows the logs of which nothing is decided yet
             return False
 
         def of_part(part: Any) -> Iterator[Partial]:

@@ -130,8 +130,8 @@ def advance(
         read = _advance_log(log, found, complete=complete, strict=strict)
         if read is not None:
             moved[server] = read
-        elif server in start["logs"]:
-            moved[server] = start["logs"][server]
+        else:  # also one that begins: it may be rotated before any line of it is decided
+            moved[server] = start["logs"].get(server, log)
     return {"version": VERSION, "logs": moved}
 
 
