@@ -76,8 +76,9 @@ def test_a_table_of_messages_has_undelivered_subjects_once_it_is_settled(spark) 
 
 def test_what_cannot_be_settled_is_refused_in_one_sentence(spark) -> None:
     df = spark.createDataFrame([("a.b",)], "subject string")
-    with pytest.raises(ValueError, match="above 0, not 0"):
-        settled(events(df), within=0)
+    for within in (0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"above 0, not {within}"):
+            settled(events(df), within=within)
     with pytest.raises(ValueError, match="no column 'server'"):
         settled(df)
     # Without times nothing is settled, and nothing is called undelivered.

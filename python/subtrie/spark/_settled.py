@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ..audit._schema import EVENTS
@@ -41,10 +42,10 @@ def settled(events: DataFrame, *, within: float = 1.0) -> DataFrame:
         within: The longest time between a message and its delivery, in seconds.
 
     Raises:
-        ValueError: The time is not positive, or the table lacks a column of ``EVENTS``.
+        ValueError: The time is not positive and finite, or the table lacks a column of ``EVENTS``.
     """
-    if not within > 0:
-        raise ValueError(f"within is a number of seconds above 0, not {within!r}")
+    if not 0 < within < inf:
+        raise ValueError(f"within is a finite number of seconds above 0, not {within!r}")
     check_events(events, _NAMES)
     window = round(within * _SECOND)
 
