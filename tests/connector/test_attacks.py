@@ -417,20 +417,23 @@ def test_threads_are_bounded_in_sum_and_by_source_and_given_back(most, sources, 
         assert (threads._by_source, threads._waiting) == ({}, {})
 
 
-def test_a_source_does_not_overtake_its_own_calls_that_wait():
-    threads, go, leave = SharedThreads(6), threading.Event(), threading.Event()
-    calls = [threads.submit(source, go.wait) for source in "aaaaaabc"]
-    last = threads.submit("d", leave.wait)
-    waiting = [threads.submit(source, go.wait) for source in "bc"]  # a fourth is for each
+def test_all_calls_of_a_source_begin_that_fit_when_its_share_rises():
+    """One began for each thread that was given back, and the others waited beside free threads."""
+    threads, go, leave = SharedThreads(12), threading.Event(), threading.Event()
+    calls = [threads.submit(source, go.wait) for source in "b" * 12]
+    last = threads.submit("a", leave.wait)
+    calls += [threads.submit("c", go.wait) for _ in range(9)]
     try:
-        leave.set()  # a third is for each
+        assert threads._by_source == {"a": 1, "b": 12, "c": 4}  # a third is for each
+        leave.set()
         last.result(60)
-        wait_until(lambda: list(threads._waiting) == ["c"])
+        wait_until(lambda: threads._by_source == {"b": 12, "c": 6})
+        assert list(threads._waiting["c"]) == calls[-3:]
         later = threads.submit("c", go.wait)
-        assert list(threads._waiting["c"]) == [waiting[1], later]
+        assert list(threads._waiting["c"]) == [*calls[-3:], later]
     finally:
         go.set()
-    for each in (*calls, *waiting, later):
+    for each in calls:
         each.result(60)
 
 

@@ -751,6 +751,18 @@ def test_the_text_null_is_a_text_in_json_and_nothing_in_a_query():
     assert read(Marked, texts["o"]) == Marked("null", 0)
 
 
+@pytest.mark.parametrize("annotation", [
+    int | Annotated[str | None, ""], Annotated[int | None, ""] | str, int | Literal["a", None],
+])  # fmt: skip
+def test_none_may_be_a_value_within_an_alternative(annotation):
+    """It was read as the zero of the first alternative."""
+    made = make_dataclass("Made", [("x", annotation)])
+    assert read(made, {"x": None}) == made(None)
+    assert read(made, {"x": 3}) == made(3)
+    assert read(made, {"x": "a"}) == made("a")
+    assert {"type": "null"} in converter_of(annotation).schema(0)["anyOf"]
+
+
 def test_a_schema_of_objects_is_as_deep():
     found: Any = Leaf
     for level in range(10):

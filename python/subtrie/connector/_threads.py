@@ -44,7 +44,7 @@ class SharedThreads:
         """
         future: Future[Any] = Future()
         with self._lock:
-            if source not in self._waiting and self._admits(source):
+            if self._admits(source):  # then none of its calls waits
                 self._begin(source, future, call)
             else:
                 self._waiting.setdefault(source, {})[future] = call
@@ -91,16 +91,22 @@ class SharedThreads:
                 self._begin_next()
 
     def _begin_next(self) -> None:
-        """Begin with the next call of the first source that is admitted, which goes last then."""
-        for source in list(self._waiting):
-            if self._admits(source):
-                calls = self._waiting.pop(source)
-                future = next(iter(calls))
-                call = calls.pop(future)
-                if calls:
-                    self._waiting[source] = calls
-                self._begin(source, future, call)
-                return
+        """Begin with the next call of each source that is admitted, in turns; it goes last then."""
+        sources = list(self._waiting)
+        while sources:
+            sources = list(filter(self._begins, sources))
+
+    def _begins(self, source: str) -> bool:
+        """Begin with the next call of a source if it is admitted; return whether more wait."""
+        if not self._admits(source):
+            return False
+        calls = self._waiting.pop(source)
+        future = next(iter(calls))
+        call = calls.pop(future)
+        if calls:
+            self._waiting[source] = calls
+        self._begin(source, future, call)
+        return bool(calls)
 
 
 _threads: SharedThreads | None = None

@@ -101,7 +101,9 @@ class _Compiler:
         others = [each for each in arguments if each is not type(None)]
         made = [self.converter(each, variables) for each in others]
         one = made[0] if len(made) == 1 else UnionOf(made)
-        return Optional(one) if len(others) < len(arguments) else one
+        # None may be within an alternative, too: an alias, or an annotated type.
+        nullable = len(others) < len(arguments) or any(each.nullable for each in made)
+        return Optional(one) if nullable else one
 
     def _tuple(self, arguments: tuple[Any, ...], variables: dict[Any, Any]) -> Converter:
         if not arguments or arguments[1:] == (...,):
