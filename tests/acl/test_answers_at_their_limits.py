@@ -302,6 +302,56 @@ def test_more_messages_than_patterns_tell_keep_an_entry():
         assert published_rules(["a.>"], traffic(flow("a.x", 5), **rows)) == rules
 
 
+def test_messages_are_those_that_a_pattern_tells_for_sure_of_an_entry():
+    """Two subscribers may have received the same ones, and those of another entry do not count."""
+    rows = {"permission_usage": [counted("a.>", 6)]}
+    twice = [flow("a.x", 5), flow("a.x", 5, "third"), flow("b.x", 5)]
+    assert published_rules(["a.>", "b.*"], traffic(*twice, **rows)) == ["a.>", "b.x"]
+
+
+def test_an_entry_that_another_one_covers_is_not_proposed():
+    seen = traffic(flow("orders.*"), flow("x.new"))
+    found = narrowed(Permissions(publish_allow=["orders.*", "*.new"]), seen)
+    assert found.removed == (("publish", "*.new"), ("subscribe", ">"))
+    assert found.added == (("publish", "x.new"),)  # and not orders.new
+    assert published_rules(["orders.*", "orders.new"], seen) == ["orders.*", "orders.new"]
+    rows = subscription("a.>"), subscription("a.x")
+    assert subscribed_rules(["a.>"], *rows) == ["a.>"]
+    assert subscribed_rules(["a.>"], rows[0], subscription("a.x", "q")) == ["a.>", "a.x q"]
+    assert subscribed_rules(["a.>"], subscription("a.*", "q"), subscription("a.x", "q")) == [
+        "a.* q"
+    ]
+
+
+def test_rules_of_an_audit_come_before_those_of_other_subjects():
+    rules = [{"service": "me", "verb": "subscribe", "rule": each}
+             for each in ("p.safe.*.y", "p.safe.>")]  # fmt: skip
+    rows = [subscription("p.>"), subscription("p.safe.x.y")]
+    seen = traffic(planes=("p",), subscriptions=rows, proposal=rules)
+    today = Permissions(publish_allow=[], subscribe_allow=["p.safe.>"])
+    assert narrowed(today, seen).permissions.subscribe_allow == ("p.safe.*.y",)
+
+
+@pytest.mark.parametrize(("most", "published"), [(2, "p.safe.*"), (1, "p.safe.>")])
+def test_beyond_the_most_patterns_subscriptions_alone_are_narrowed(monkeypatch, most, published):
+    monkeypatch.setattr(_narrowing, "MOST_PATTERNS", most)
+    rule = {"service": "me", "verb": "publish", "rule": "p.safe.*"}
+    flows = flow("p.safe.x"), flow("p.safe.y")
+    seen = traffic(*flows, planes=("p",), subscriptions=[subscription("s.x")], proposal=[rule])
+    today = Permissions(publish_allow=["p.safe.>"], subscribe_allow=["s.>"], dialect="strict")
+    found = narrowed(today, seen).permissions
+    assert (found.publish_allow, found.subscribe_allow) == ((published,), ("s.x",))
+    assert found.dialect == "strict"
+
+
+def test_an_entry_of_a_message_that_no_client_received_stays():
+    assert published_rules(["a.>"], traffic(flow("a.*"), flow("a.x", 1, None))) == ["a.>"]
+
+
+def test_a_subscription_that_is_refused_today_is_not_kept():
+    assert subscribed_rules(["a.>"], subscription("a.x"), subscription("z")) == ["a.x"]
+
+
 def test_denies_without_an_effect_go():
     rules = Permissions(
         publish_allow=["a.>", "b.>"], publish_deny=["a.y", "b.y"], subscribe_allow=[],

@@ -219,6 +219,24 @@ def test_the_time_of_traffic_is_from_the_first_to_the_last_of_all_inputs(setting
     assert said.splitlines()[0] == "traffic: at unknown times"
 
 
+def test_an_entry_goes_whose_traffic_another_one_allows(tmp_path):
+    """The part of it that the other one allows was proposed, too."""
+    rules = tmp_path / "nats.conf"
+    rules.write_text('authorization { users: [ { user: web, password: p, permissions: { '
+                     'publish: ["orders.*", "*.new"], subscribe: "news.a" } } ] }')  # fmt: skip
+    said = (
+        (1, "back", "<<- [SUB orders.*  1]"), (2, "web", "<<- [SUB news.a  1]"),
+        *((each, user, text) for subject in ("orders.a", "orders.new")
+          for each, user, text in ((2, "web", f"<<- [PUB {subject} 0]"),
+                                   (1, "back", f"->> [MSG {subject} 1 0]"))),
+    )  # fmt: skip
+    lines = [(f"{second:02}.000000", *each) for second, each in enumerate(said)]
+    words = rules, "--log", trace(tmp_path / "trace.log", *lines)
+    assert _changes(usage(*words, status=0)) == ["- publish *.new"]
+    message = "web: publish *.new: orders.* allows the traffic"
+    assert message in usage(*words, "--sarif", status=0)
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_replies_of_a_user_that_may_answer_are_not_refused_by_its_proposal(tmp_path, answers):
     rules = ", allow_responses: true" if answers else ""

@@ -390,8 +390,8 @@ def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
     whole = usage.entry.partition(" ")[0]
     return [
         entry
-        for verb, entry in proposal.added
-        if verb == usage.verb and engine.covers(whole, entry.partition(" ")[0])
+        for entry in proposal.permissions.lists(usage.verb)[0]
+        if engine.overlaps(whole, entry.partition(" ")[0])
     ]
 
 

@@ -99,15 +99,16 @@ def narrowed(permissions: Permissions, traffic: Traffic) -> Narrowing:
     for verb, parts in (("publish", _publish_parts), ("subscribe", _subscribe_parts)):
         today = permissions.lists(verb)[0]
         used = [entry for entry in today if (verb, entry) not in unused]
-        lists[verb] = list(
-            dict.fromkeys(
-                part
-                for entry, found in zip(
-                    used, parts(permissions, used, traffic, synthesis), strict=True
-                )
-                for part in (found if 0 < len(found) <= MOST_PARTS else [entry])
-            )
+        found = dict.fromkeys(
+            part
+            for entry, some in zip(used, parts(permissions, used, traffic, synthesis), strict=True)
+            for part in (some if 0 < len(some) <= MOST_PARTS else [entry])
         )
+        lists[verb] = [
+            part
+            for part in found
+            if part in today or not any(_covers(other, part) for other in found if other != part)
+        ]
     result = _with(permissions, lists)
     if not _still_subscribes(permissions, result, traffic):
         result = _with(permissions, {**lists, "subscribe": permissions.lists("subscribe")[0]})
@@ -159,6 +160,12 @@ def _with(permissions: Permissions, lists: dict[str, list[str]]) -> Permissions:
 
 def _pattern(entry: str) -> str:
     return entry.partition(" ")[0]
+
+
+def _covers(entry: str, other: str) -> bool:
+    """Return whether an entry, of the same queue or none, allows all that another one allows."""
+    same = entry.partition(" ")[2] == other.partition(" ")[2]
+    return same and engine.covers(_pattern(entry), _pattern(other))
 
 
 def _observed(traffic: Traffic) -> Iterator[Observed]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -92,9 +93,10 @@ class SharedThreads:
 
     def _begin_next(self) -> None:
         """Begin with the next call of each source that is admitted, in turns; it goes last then."""
-        sources = list(self._waiting)
-        while sources:
-            sources = list(filter(self._begins, sources))
+        sources = deque(self._waiting)
+        while sources and self._taken < 2 * self._most:
+            if self._begins(source := sources.popleft()):
+                sources.append(source)
 
     def _begins(self, source: str) -> bool:
         """Begin with the next call of a source if it is admitted; return whether more wait."""

@@ -93,6 +93,8 @@ def advance(
 ) -> dict[str, Any]:
     """Return the offset up to which logs can be read now; it is ``start`` if nothing is new.
 
+    A log is in it from its first line on, also before any of its lines is decided.
+
     Cost: one or two passes over the new lines.
 
     Args:
