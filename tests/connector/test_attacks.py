@@ -419,21 +419,23 @@ def test_threads_are_bounded_in_sum_and_by_source_and_given_back(most, sources, 
 
 def test_all_calls_of_a_source_begin_that_fit_when_its_share_rises():
     """One began for each thread that was given back, and the others waited beside free threads."""
-    threads, go, leave = SharedThreads(12), threading.Event(), threading.Event()
-    calls = [threads.submit(source, go.wait) for source in "b" * 12]
+    threads, go, leave = SharedThreads(24), threading.Event(), threading.Event()
+    calls = [threads.submit("b", go.wait) for _ in range(24)]
     last = threads.submit("a", leave.wait)
-    calls += [threads.submit("c", go.wait) for _ in range(9)]
+    calls += [threads.submit(source, go.wait) for source in "cd" * 7 + "d" * 4]
     try:
-        assert threads._by_source == {"a": 1, "b": 12, "c": 4}  # a third is for each
+        assert threads._by_source == {"a": 1, "b": 24, "c": 6, "d": 6}  # a fourth is for each
         leave.set()
         last.result(60)
-        wait_until(lambda: threads._by_source == {"b": 12, "c": 6})
-        assert list(threads._waiting["c"]) == calls[-3:]
-        later = threads.submit("c", go.wait)
-        assert list(threads._waiting["c"]) == [*calls[-3:], later]
+        wait_until(lambda: threads._by_source == {"b": 24, "c": 7, "d": 8})
+        later = threads.submit("d", go.wait)
+        assert {source: list(some) for source, some in threads._waiting.items()} == {
+            "d": [*calls[-3:], later]
+        }
     finally:
+        leave.set()
         go.set()
-    for each in calls:
+    for each in (*calls, later):
         each.result(60)
 
 
