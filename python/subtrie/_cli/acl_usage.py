@@ -384,7 +384,7 @@ def _rows(answer: Usage) -> Iterator[Finding]:
 
 
 def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
-    """The entries that replace one."""
+    """The proposed entries that allow something of one that goes."""
     if proposal is None or (usage.verb, usage.entry) not in proposal.removed:
         return []
     whole = usage.entry.partition(" ")[0]
