@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 _PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reliability.md").read_text()
@@ -27,6 +28,13 @@ def numbers_of(value: str) -> list[float]:
         float(number.replace(",", "")) * _UNITS.get(unit, 1)
         for number, unit in re.findall(r"(\d[\d,.]*) ?(KiB|MiB)?", value)
     ]
+
+
+def constant(name: str, within: str = "subtrie") -> float:
+    """Return the value of a constant, as ``acl/_lint.MOST_COMPARED``, of a module of a package."""
+    module, _, last = name.rpartition(".")
+    found: float = getattr(import_module(f"{within}.{module.replace('/', '.')}"), last)
+    return found
 
 
 def constants_like_bounds(folder: Path) -> dict[str, list[str]]:

@@ -309,6 +309,14 @@ def test_messages_are_those_that_a_pattern_tells_for_sure_of_an_entry():
     assert published_rules(["a.>", "b.*"], traffic(*twice, **rows)) == ["a.>", "b.x"]
 
 
+def test_beyond_the_most_entries_all_that_have_traffic_are_proposed(monkeypatch):
+    seen = traffic(flow("orders.*"), flow("x.new"))
+    for most, added in ((3, ["x.new"]), (2, ["orders.new", "x.new"])):
+        monkeypatch.setattr(_narrowing, "MOST_PATTERNS", most)
+        found = narrowed(Permissions(publish_allow=["orders.*", "*.new"]), seen)
+        assert [entry for verb, entry in found.added if verb == "publish"] == added
+
+
 def test_an_entry_that_another_one_covers_is_not_proposed():
     seen = traffic(flow("orders.*"), flow("x.new"))
     found = narrowed(Permissions(publish_allow=["orders.*", "*.new"]), seen)
@@ -350,6 +358,18 @@ def test_an_entry_of_a_message_that_no_client_received_stays():
 
 def test_a_subscription_that_is_refused_today_is_not_kept():
     assert subscribed_rules(["a.>"], subscription("a.x"), subscription("z")) == ["a.x"]
+
+
+@pytest.mark.parametrize(("more", "deny", "queue"), [([], ["a.b"], None), (["a.> q"], [], "r")])
+def test_a_subscription_that_several_entries_allow_keeps_them(more, deny, queue):
+    """A deny of a part refuses it in the strict model alone, other queues in that of the broker."""
+    allow = ["a.*", "a.*.>", *more]
+    rules = Permissions(publish_allow=[], subscribe_allow=allow, subscribe_deny=deny)
+    rows = [subscription("a.>", queue), subscription("a.x")]
+    models = [bool(rules.can_subscribe("a.>", queue=queue, model=m)) for m in ("strict", "broker")]
+    assert sorted(models) == [False, True]
+    found = narrowed(rules, traffic(subscriptions=rows)).permissions
+    assert found.subscribe_allow == tuple(allow)
 
 
 def test_denies_without_an_effect_go():

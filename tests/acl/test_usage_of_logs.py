@@ -65,13 +65,21 @@ def ran(folder, subjects, patterns=()):
 
 
 def trace(path, *said):
-    """A log of lines, each with its second, the number and the user of a client, and its text."""
+    """A log of lines, each with its second, the number of a client, who it is, and its text.
+
+    It is a user of the first account, or the words in quotes that the broker wrote.
+    """
     path.write_text("".join(
         f"[7] 2026/11/21 08:00:{second} [TRC] 127.0.0.1:1 - cid:{cid} - "
-        f'"v1:py" - "$G/user:{user}" - {text}\n'
-        for second, cid, user, text in said
+        + (who if who.startswith('"') else f'"v1:py" - "$G/user:{who}"') + f" - {text}\n"
+        for second, cid, who, text in said
     ))  # fmt: skip
     return path
+
+
+def by_seconds(*said):
+    """The lines of a log, one each second."""
+    return [(f"{second:02}.000000", *each) for second, each in enumerate(said)]
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +238,7 @@ def test_an_entry_goes_whose_traffic_another_one_allows(tmp_path):
           for each, user, text in ((2, "web", f"<<- [PUB {subject} 0]"),
                                    (1, "back", f"->> [MSG {subject} 1 0]"))),
     )  # fmt: skip
-    lines = [(f"{second:02}.000000", *each) for second, each in enumerate(said)]
-    words = rules, "--log", trace(tmp_path / "trace.log", *lines)
+    words = rules, "--log", trace(tmp_path / "trace.log", *by_seconds(*said))
     assert _changes(usage(*words, status=0)) == ["- publish *.new"]
     message = "web: publish *.new: orders.* allows the traffic"
     assert message in usage(*words, "--sarif", status=0)
@@ -298,19 +305,12 @@ def test_traffic_of_two_runs_adds_up():
 
 def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
     """Each has a proposal of its own traffic, and is tried on its own."""
-    lines = []
-
-    def say(cid, account, text):
-        who = "web" if cid < 3 else "back"
-        lines.append(f'[7] 2026/11/21 08:00:{len(lines):02}.000000 [TRC] 127.0.0.1:{cid} - '
-                     f'cid:{cid} - "v1:py" - "{account}/user:{who}" - {text}')  # fmt: skip
-
+    said = []
     for cid, account, subject in ((1, "A", "x.one"), (2, "B", "x.two")):
-        say(cid + 2, account, f"<<- [SUB {subject}  1]")
-        say(cid, account, f"<<- [PUB {subject} 0]")
-        say(cid + 2, account, f"->> [MSG {subject} 1 0]")
-    log = tmp_path / "trace.log"
-    log.write_text("\n".join(lines) + "\n")
+        web, back = (f'"v1:py" - "{account}/user:{name}"' for name in ("web", "back"))
+        said += [(cid + 2, back, f"<<- [SUB {subject}  1]"), (cid, web, f"<<- [PUB {subject} 0]"),
+                 (cid + 2, back, f"->> [MSG {subject} 1 0]")]  # fmt: skip
+    log = trace(tmp_path / "trace.log", *by_seconds(*said))
     files = []
     for account in "AB":
         files.append(tmp_path / f"{account}.conf")
@@ -325,22 +325,16 @@ def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
     assert found[-1] == {"kind": "tried-out", "on": str(log), "refused": 0}
     (alone,) = (e for e in objects(files[0], "--log", log, status=1) if e["kind"] == "proposal")
     assert alone["added"] == [{"verb": "publish", "entry": "x.one"}]
-    log.write_text("\n".join(lines[:3]) + "\n")  # the other never came
+    trace(log, *by_seconds(*said[:3]))  # the other never came
     kinds = {(each["account"], each["kind"]) for each in objects(*files, "--log", log, status=1)}
     assert ("B", "unused-user") in kinds
     assert not {("B", "proposal"), ("A", "unused-user")} & kinds
 
 
 def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_path):
-    said = (("", "<<- [SUB orders.x  1]"), (":web", "<<- [PUB orders.x 0]"),
-            ("", "->> [MSG orders.x 1 0]"))  # fmt: skip
-    lines = [
-        f"[7] 2026/11/21 08:00:0{second}.000000 [TRC] 127.0.0.1:1 - cid:{len(name)} - "
-        f'"v1:py{name}" - {text}'
-        for second, (name, text) in enumerate(said)
-    ]
-    log = tmp_path / "trace.log"
-    log.write_text("\n".join(lines) + "\n")
+    said = ((1, '"v1:py"', "<<- [SUB orders.x  1]"), (2, '"v1:py:web"', "<<- [PUB orders.x 0]"),
+            (1, '"v1:py"', "->> [MSG orders.x 1 0]"))  # fmt: skip
+    log = trace(tmp_path / "trace.log", *by_seconds(*said))
     words = [settings, "--user", "web", "--log", log]
     said = usage(*words, status=2)
     assert "clients claim this name" in said
@@ -351,15 +345,11 @@ def shared_log(path, *clients):
     """The log of a user that clients of other names share; each name and publishes a subject."""
     lines = []
     for sid, (name, subject) in enumerate(clients):
-        back, own = (1, "back", "back"), (sid + 2, name, "every_one")
+        back = 1, '"v1:py:back" - "A/user:back"'
+        own = sid + 2, f'"v1:py:{name}" - "A/user:every_one"'
         lines += [(*back, f"<<- [SUB {subject}  {sid}]"), (*own, f"<<- [PUB {subject} 0]"),
                   (*back, f"->> [MSG {subject} {sid} 0]")]  # fmt: skip
-    path.write_text("".join(
-        f"[7] 2026/11/21 08:00:{second:02}.000000 [TRC] 127.0.0.1:1 - cid:{cid} - "
-        f'"v1:py:{name}" - "A/user:{user}" - {text}\n'
-        for second, (cid, name, user, text) in enumerate(lines)
-    ))  # fmt: skip
-    return path
+    return trace(path, *by_seconds(*lines))
 
 
 def shared_rules(path):
@@ -434,14 +424,13 @@ def test_a_client_that_calls_itself_as_another_user_is_judged_by_its_own_rules(t
 
 
 def test_what_is_claimed_beside_proven_traffic_is_a_row(settings, tmp_path):
-    said = (("", "<<- [SUB orders.x  1]"), ('" - "$G/user:web', "<<- [PUB orders.x 0]"),
-            ("", "->> [MSG orders.x 1 0]"), (":web", "<<- [PUB orders.x 0]"))  # fmt: skip
-    log = tmp_path / "trace.log"
-    log.write_text("".join(
-        f"[7] 2026/11/21 08:00:0{second}.000000 [TRC] 127.0.0.1:1 - cid:{len(name)} - "
-        f'"v1:py{name}" - {text}\n'
-        for second, (name, text) in enumerate(said)
-    ))  # fmt: skip
+    said = (
+        (1, '"v1:py"', "<<- [SUB orders.x  1]"),
+        (2, "web", "<<- [PUB orders.x 0]"),
+        (1, '"v1:py"', "->> [MSG orders.x 1 0]"),
+        (3, '"v1:py:web"', "<<- [PUB orders.x 0]"),
+    )
+    log = trace(tmp_path / "trace.log", *by_seconds(*said))
     words = [settings, "--user", "web", "--log", log]
     found = objects(*words, status=1)
     assert {"kind": "claimed", "user": "web", "account": None, "count": 1} in found

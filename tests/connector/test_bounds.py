@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import subtrie.connector
-from stated_bounds import constants_like_bounds, numbers_of, stated_rows
-from subtrie._core import control_headers
+from stated_bounds import constant, constants_like_bounds, numbers_of, stated_rows
 from subtrie.connector import Connector, HTTPError, _actor, _fragments, _tail_sampling, _transport
 from subtrie.connector._actor import ActorVerifier
 from subtrie.connector._broker.errors import RefusedOperation
@@ -242,19 +240,12 @@ OTHERS = {
 def constants(where: str) -> list[object]:
     """Return the values of constants and arguments."""
     arguments = inspect.signature(Connector.__init__).parameters
-    found = []
-    for name in where.split(", "):
-        if name in arguments:
-            found.append(arguments[name].default)
-            continue
-        module, _, constant = name.rpartition(".")
-        if module == "control_headers":
-            found.append(getattr(control_headers, constant))
-            continue
-        found.append(
-            getattr(import_module(f"subtrie.connector.{module.replace('/', '.')}"), constant)
-        )
-    return found
+    return [
+        arguments[name].default
+        if name in arguments
+        else constant(name, "subtrie._core" if "control_headers" in name else "subtrie.connector")
+        for name in where.split(", ")
+    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import subtrie
-from stated_bounds import constants_like_bounds, numbers_of, stated_rows
+from stated_bounds import constant, constants_like_bounds, numbers_of, stated_rows
 from subtrie._core.reasons import REASONS
 
 ROWS = stated_rows("Bounds of files, sources and answers")
@@ -119,24 +118,17 @@ IN_MESSAGES = [
 ]
 
 
-def value(name: str) -> float:
-    """Return the value of a constant."""
-    module, _, constant = name.rpartition(".")
-    found: float = getattr(import_module(f"subtrie.{module.replace('/', '.')}"), constant)
-    return found
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_a_bound_on_the_page_is_that_of_the_code(row):
     bound, stated, beyond = row
-    assert numbers_of(stated) == [value(name) for name in ON_THE_PAGE[bound].split(", ")]
+    assert numbers_of(stated) == [constant(name) for name in ON_THE_PAGE[bound].split(", ")]
     for reason in re.findall(r"error `(.*)`", beyond):
         assert reason in REASONS
 
 
 def test_bounds_inside_are_those_of_the_code():
     assert {row[0] for row in ROWS} == set(ON_THE_PAGE)
-    assert {name: value(name) for name in INSIDE} == INSIDE
+    assert {name: constant(name) for name in INSIDE} == INSIDE
 
 
 def test_each_constant_that_looks_like_a_bound_is_known():
@@ -146,7 +138,7 @@ def test_each_constant_that_looks_like_a_bound_is_known():
         for module, names in constants_like_bounds(folder).items()
         if module.partition("/")[0] not in ("connector", "reference")
         for name in names
-        if isinstance(value(f"{module}.{name}"), int | float)
+        if isinstance(constant(f"{module}.{name}"), int | float)
     }
     listed = {name for names in ON_THE_PAGE.values() for name in names.split(", ")}
     assert sorted(found - listed - set(INSIDE)) == []
@@ -156,4 +148,4 @@ def test_each_constant_that_looks_like_a_bound_is_known():
 def test_a_message_names_the_bound_of_the_code(reason, name, shown):
     message = REASONS[reason]
     assert shown in f"{message.sentence} {message.hint}"
-    assert numbers_of(shown) == [value(name)]
+    assert numbers_of(shown) == [constant(name)]

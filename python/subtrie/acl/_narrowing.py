@@ -15,6 +15,7 @@ from typing import Any
 from .._core import engine
 from .._core.errors import SubtrieError
 from ._permissions import Permissions
+from ._rule_entry import widest
 from ._rule_usage import UNUSED, entry_usage
 from ._strict_model import covers_alone
 from ._synthesis import Observed, Thresholds, propose
@@ -104,11 +105,10 @@ def narrowed(permissions: Permissions, traffic: Traffic) -> Narrowing:
             for entry, some in zip(used, parts(permissions, used, traffic, synthesis), strict=True)
             for part in (some if 0 < len(some) <= MOST_PARTS else [entry])
         )
-        lists[verb] = [
-            part
-            for part in found
-            if part in today or not any(_covers(other, part) for other in found if other != part)
-        ]
+        lists[verb] = list(found)
+        if len(found) <= MOST_PATTERNS:
+            kept = {*today, *widest(found)}
+            lists[verb] = [part for part in found if part in kept]
     result = _with(permissions, lists)
     if not _still_subscribes(permissions, result, traffic):
         result = _with(permissions, {**lists, "subscribe": permissions.lists("subscribe")[0]})
@@ -162,12 +162,6 @@ def _pattern(entry: str) -> str:
     return entry.partition(" ")[0]
 
 
-def _covers(entry: str, other: str) -> bool:
-    """Return whether an entry, of the same queue or none, allows all that another one allows."""
-    same = entry.partition(" ")[2] == other.partition(" ")[2]
-    return same and engine.covers(_pattern(entry), _pattern(other))
-
-
 def _observed(traffic: Traffic) -> Iterator[Observed]:
     """Yield the traffic of a user as evidence for rules."""
     for sent in traffic.published:
@@ -203,14 +197,8 @@ def _has_more(entry: str, traffic: Traffic) -> bool:
 
 def _parts(entry: str, patterns: Iterable[str]) -> list[str]:
     """Return the widest common parts of an entry and some patterns."""
-    found = sorted({part for each in patterns if (part := common_part(entry, each)) is not None})
-    if len(found) > MOST_PATTERNS:
-        return []
-    return [
-        part
-        for part in found
-        if not any(other != part and engine.covers(other, part) for other in found)
-    ]
+    found = {part for each in patterns if (part := common_part(entry, each)) is not None}
+    return [] if len(found) > MOST_PATTERNS else widest(found)
 
 
 def _subscribe_parts(

@@ -56,6 +56,20 @@ def _entry(entry: object, field: str, dialect: str, queues: bool, engine: RuleEn
     return " ".join(parts)
 
 
+def widest(entries: Iterable[str], engine: RuleEngine = _engine) -> list[str]:
+    """Return distinct entries, sorted, without those that another of their queue or none covers."""
+    groups: dict[str, list[str]] = {}
+    for entry in entries:
+        pattern, _, queue = entry.partition(" ")
+        groups.setdefault(queue, []).append(pattern)
+    return sorted(
+        f"{pattern} {queue}" if queue else pattern
+        for queue, patterns in groups.items()
+        for pattern in patterns
+        if not any(other != pattern and engine.covers(other, pattern) for other in patterns)
+    )
+
+
 def check(
     text: str, whole: str, field: str | None, dialect: str, kind: str, engine: RuleEngine = _engine
 ) -> None:

@@ -8,7 +8,6 @@ hook and endpoint on another host. Rules that another one covers are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from .._core import engine as _engine
@@ -18,6 +17,7 @@ from .._core.ports import CONTROL, DANGER
 from .._core.rule_engine import RuleEngine
 from .._findings.finding import Place
 from ..acl import Permissions
+from ..acl._rule_entry import widest
 from ._service import EndpointUse, RawSubject, Service
 
 #: A placeholder for the host while a pattern is built; a wildcard replaces it.
@@ -148,7 +148,7 @@ def rules(
         (publish if raw.verb == "publish" else subscribe).setdefault(raw.pattern, raw)
     lists = {"publish_allow": publish, "subscribe_allow": subscribe}
     found = Permissions._using(engine)(
-        publish_allow=_widest(publish, engine), subscribe_allow=_widest(subscribe, engine)
+        publish_allow=widest(publish, engine), subscribe_allow=widest(subscribe, engine)
     )
     for name, origins in lists.items():
         for entry in getattr(found, name):
@@ -174,15 +174,3 @@ def _rule(verb: str, use: EndpointUse, plane: str, source: str | None, engine: R
         path=use.path,
         engine=engine,
     )
-
-
-def _widest(patterns: Iterable[str], engine: RuleEngine) -> list[str]:
-    """The patterns in order, without those that another one covers."""
-    distinct = sorted(set(patterns))
-    plain = [each for each in distinct if " " not in each]  # one with a queue covers no other
-    return [
-        pattern
-        for pattern in distinct
-        if " " in pattern
-        or not any(other != pattern and engine.covers(other, pattern) for other in plain)
-    ]
