@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import typing
 from collections.abc import AsyncIterator, Awaitable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -862,6 +863,12 @@ def test_a_text_in_json_is_read_as_json():
 @pytest.mark.parametrize("annotation", [Awaitable[int], Coroutine[str, bytes, int], int])
 def test_the_result_of_a_function_is_what_is_awaited(annotation):
     assert awaited(annotation) is int
+
+
+@pytest.mark.parametrize("annotation", [typing.Awaitable, typing.Coroutine])
+def test_a_result_that_is_awaited_may_be_anything(annotation):
+    """It was an IndexError when the connector started."""
+    assert awaited(annotation) is Any
 
 
 @pytest.mark.parametrize("declared", [Response, None, str, bytes, dict[str, int]])

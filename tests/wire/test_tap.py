@@ -229,6 +229,7 @@ def test_the_command_checks_a_capture_against_the_rules(tmp_path):
     code, lines = command(tmp_path / "good", "--check")
     assert (code, len(lines)) == (0, 3), "two rules that are seen, and how many are not"
     assert lines[-1] == "55 rules about what is not in the capture: --long"
+    assert command(tmp_path / "good", "--long") == (2, []), "it was taken, without effect"
     assert "S4-033 kept: a server sends INFO first (connection 1, byte 0)" in lines
     with capture.Writer(tmp_path / "bad") as writer:
         writer.write("s2c", 1, b"PING\r\n", at=1)

@@ -62,6 +62,8 @@ def wire(
       subtrie wire trace.log --json
       subtrie wire capture --check
     """
+    if long and not check:
+        raise click.UsageError("--long goes with --check")
     complete = True
     try:
         if check:

@@ -287,5 +287,5 @@ def awaited(annotation: Any) -> Any:
     """
     origin = typing.get_origin(annotation)
     if origin in (collections.abc.Awaitable, collections.abc.Coroutine):
-        return typing.get_args(annotation)[-1]
+        return (Any, *typing.get_args(annotation))[-1]
     return annotation
