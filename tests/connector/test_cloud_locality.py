@@ -84,7 +84,7 @@ def metadata(monkeypatch) -> Iterator[Metadata]:
         ("AWS", "us-east-1a", "us-east-1-a"),
         ("AWS", "ap-southeast-2c\n", "ap-southeast-2-c"),
         ("AWS", "us-west-2-lax-1a", "us-west-2-lax-1-a"),
-        ("AWS", f"{'us-east-1a':>256}not read", "us-east-1-a"),
+        ("AWS", f"{'us-east-1a':>256}", "us-east-1-a"),
         ("GCP", GCP, "us-east-1-a"),
         ("GCP", "projects/1/zones/europe-west12-b", "europe-west-12-b"),
         ("GCP", "projects/1/zones/northamerica-northeast1-c", "northamerica-northeast-1-c"),
@@ -239,6 +239,7 @@ async def test_the_address_of_the_metadata_service_is_that_of_the_variable(monke
 @pytest.mark.parametrize(
     ("answer", "told"),
     [(b"x" * 60, f"'{'x' * 60}' is not"), (b"x" * 61, f"'{'x' * 60}' is not"),
+     (GCP.encode().ljust(257), "the answer has more than 256 bytes"),
      (TimeoutError(), "no answer"), (TimeoutError("timed out"), "timed out")],
 )  # fmt: skip
 async def test_the_error_tells_what_the_metadata_service_answered(monkeypatch, answer, told):

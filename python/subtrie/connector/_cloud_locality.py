@@ -89,5 +89,7 @@ def _get_metadata(method: str, url: str, headers: dict[str, str], ends: float) -
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
     left = max(ends - _system.monotonic(), 0.001)
     with opener.open(request, timeout=left) as response:
-        text: bytes = response.read(_LONGEST)
+        text: bytes = response.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise ValueError(f"the answer has more than {_LONGEST} bytes")
     return text.decode("ascii").strip()
