@@ -15,6 +15,7 @@ from trace_writer import Trace
 from plain_trace_log import read_events
 from subtrie._nats.nkey import key_pair, seed_in
 from subtrie.acl import Permissions
+from subtrie.audit import audit as here
 from subtrie.audit._identity import identity_of_options, who_connected
 from subtrie.audit._results.row_lines import key_text, row_lines
 from subtrie.audit._schema import TABLE_KEYS
@@ -207,6 +208,19 @@ def whose(data: bytes) -> list[tuple[Any, ...]]:
 
 LOGIN = "AISSUER/TRIAL/user:bank.core"
 CONNECT = f'<<- [CONNECT {{"jwt":"{EVIL}","user":"bank.core"}}]'
+
+
+def test_the_lines_of_a_row_are_not_those_of_a_client_that_claims_the_user(tmp_path):
+    """The user in the prefix of a line is that of CONNECT, also beside a JWT of another one."""
+    publish = f"<<- [PUB {OWN} 0]"
+    log = tmp_path / "trace.log"
+    log.write_bytes(logged((1, "", CONNECT), (1, LOGIN, publish), (2, LOGIN, publish)))
+    with here([str(log)]) as result:
+        (row,) = result.rows("spoofed")
+        assert (row["who"], row["claimed"], row["count"]) == ("bank.core", "evil.shop", 1)
+        keys = [key_text(row[name]) for name in TABLE_KEYS["spoofed"]]
+        (line,) = row_lines(result, "spoofed", keys, [str(log)])
+    assert "cid:2 - " in line.text
 
 
 def test_the_connect_line_of_a_log_is_read_before_the_prefix_that_the_client_chose():
