@@ -97,6 +97,19 @@ def test_a_share_is_of_the_larger_number(tmp_path, share, changed) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "changed"), [(None, 1500, True), (1500, None, True), (None, None, False)]
+)
+def test_a_number_that_one_run_does_not_know_is_a_change(tmp_path, before, after, changed) -> None:
+    """Requests without an answer have no latency."""
+    for name, took in (("0", before), ("1", after)):
+        row = {"request": "a", "count": 4, "p50": took, "unanswered": 1, "errors": 0}
+        commit(tmp_path / name, latency=[row])
+    found = run_difference(*(open_audit(str(tmp_path / name)) for name in "01"))
+    columns = [row["columns"] for row in found]
+    assert columns == ([{"p50": [before, after]}] if changed else [])
+
+
+@pytest.mark.parametrize(
     ("table", "column", "folded"),
     [("other_traffic", "subject", True), ("fan_out", "subject", True), ("undelivered", "subject",
      False), ("hot_subjects", "subject", True), ("coverage", "pattern", True)],
