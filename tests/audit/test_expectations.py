@@ -186,3 +186,19 @@ def test_the_bounds_of_each_comparison(comparison, satisfied) -> None:
         each = {"name": "n", "sum": ["counts.lines", 4, "-counts.published"], comparison: [bound]}
         found = failures(counted, [each])
         assert (found == []) is (bound in satisfied), bound
+
+
+@pytest.mark.parametrize(
+    ("term", "value"),
+    [(1.5, 1.5), (-2, -2), ("counts.lines", 4), ("-counts.lines", -4), ("replies", 3),
+     ("-replies", -3), ("replies.published", 7), ("-replies.published", -7)],
+)  # fmt: skip
+def test_the_value_of_each_kind_of_term(term, value) -> None:
+    counted = SimpleNamespace(
+        counters={"lines": 4},
+        count={"replies": 3}.__getitem__,
+        columns=lambda table, names: pa.table({name: [5, 2] for name in names}),
+    )
+    assert failures(counted, [{"sum": [term], "equals": [value]}]) == []
+    (row,) = failures(counted, [{"name": "n", "sum": [term], "equals": [100]}])
+    assert row == {"expectation": "n", "expected": "equals 100", "found": f"{value:g}"}
