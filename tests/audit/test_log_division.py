@@ -255,6 +255,30 @@ def test_which_files_are_one_log(
     assert [[Path(path).name for path, _ in log.files] for log in found] == logs
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"], ids=["inside a line", "after a line"])
+@pytest.mark.parametrize("split", [500, 1_500, 100_000])
+def test_lines_have_their_place_in_their_own_file(split: int, end: bytes, tmp_path: Path) -> None:
+    """Also where the file before it was rotated before the end of its last line was written."""
+    trace = Trace()
+    for number in range(40):
+        trace.tick(0.01)
+        trace.publish(1, f"p.{number}", payload="")
+    lines = trace.text().encode().splitlines(keepends=True)
+    parts = {"n.log.1": lines[:17], "n.log": lines[17:]}
+    parts["n.log.1"][-1] = parts["n.log.1"][-1].removesuffix(b"\n") + end
+    wanted = []
+    for name, some in parts.items():
+        (tmp_path / name).write_bytes(b"".join(some))
+        path = str(tmp_path / name)
+        wanted += [(path, sum(map(len, some[:number]))) for number in range(len(some))]
+    (log,) = whole_logs([str(tmp_path / name) for name in parts])
+    names = ["file", "offset", "subject", "position"]
+    batches = [batch for part in divide(log, split) for batch in read_range(part, names)]
+    rows = sorted(pa.Table.from_batches(batches).to_pylist(), key=lambda row: row["position"])
+    assert [row["subject"] for row in rows] == [f"p.{number}" for number in range(40)]
+    assert [(row["file"], row["offset"]) for row in rows] == wanted
+
+
 def test_empty_logs_are_not_copies_of_one(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.log", "b.log")]
     for path in paths:
