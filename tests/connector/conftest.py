@@ -72,6 +72,12 @@ def make_memory(request: pytest.FixtureRequest) -> Make:
     return _maker(request, "memory")
 
 
+@pytest.fixture
+def pair(make_memory: Make) -> tuple[Connector, Connector]:
+    """A service and its client, which reach each other in process only."""
+    return make_memory("shop.example"), make_memory("web.example")
+
+
 def _maker(request: pytest.FixtureRequest, way: str) -> Make:
     options: dict[str, Any] = {"plane": request.getfixturevalue("plane"), "deployment": "TESTING"}
     if way == "nats":

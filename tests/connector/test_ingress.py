@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE
 from subtrie.connector import Connector, HTTPError, Request, Response, _ingress, ingress
 from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._headers import Headers
@@ -434,23 +435,24 @@ async def test_the_time_budget_is_that_of_the_client_if_it_is_less(shop):
 
 async def test_a_client_that_goes_cancels_its_request(make):
     web, service = make("web.example"), make("shop.example")
-    begun, gone = asyncio.Event(), asyncio.Event()
+    begun, gone, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @service.endpoint("GET", "/slow")
     async def slow() -> None:
         begun.set()
-        await asyncio.sleep(2)
+        await go_on.wait()
 
-    app = ingress(web)
+    app = ingress(web, timeout=10 * PATIENCE)
     async with web, service:
         asking = asyncio.ensure_future(ask(app, "GET", "/shop.example/slow", leaves=gone))
         await begun.wait()
         gone.set()
-        answer = await asking
+        answer = await asyncio.wait_for(asking, PATIENCE)
         assert (answer.status, answer.parts) == (0, [])
         pending = [*web._client.responses.waiting.values(), *web._client.responses.local]
         assert not [each for each in pending if isinstance(each, PendingRequest)]
         assert app._requests == 0
+        go_on.set()
 
 
 async def test_requests_and_bytes_at_once_are_bounded(make_memory, monkeypatch):
@@ -904,10 +906,18 @@ async def test_the_error_of_a_service(make_memory, deployment, status, sent):
         answer = await ask(ingress(web), "GET", "/shop.example/wrong")
     assert answer.status == answer.error["statusCode"] == sent
     assert (answer.error["error"], answer.error["until"]) == ("gone <b>", 7)
+    assert "trace" not in answer.error
     assert ("stack" in answer.error, answer.body.count(b"\n") > 1) == (deployment == "LOCAL",) * 2
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["cache-control"] == "no-store"
     assert "www-authenticate" not in answer.headers
+
+
+@pytest.mark.parametrize("deployment", ["LOCAL", "PROD"])
+def test_an_error_of_a_traced_request_names_its_trace(make_memory, deployment):
+    error = HTTPError("gone", status=410, trace="4bf92f3577b34da6a3ce929d0e0e4736")
+    response = ingress(make_memory("web.example", deployment=deployment))._refused(error)
+    assert response.json()["err"]["trace"] == error.trace
 
 
 @pytest.mark.parametrize(("status", "sent"), [(199, 502), (200, 200), (599, 599), (600, 502)])
@@ -943,7 +953,8 @@ async def test_another_protocol_is_refused(make_memory):
         await ingress(make_memory("web.example"))({"type": "smtp"}, None, None)
 
 
-async def test_a_connector_that_runs_outlives_the_server(make_memory):
+async def test_a_connector_that_runs_outlives_the_server(make_memory, caplog):
+    """Who started it was told that there is no broker."""
     web, told = make_memory("web.example"), []
 
     async def receive() -> dict[str, Any]:
@@ -955,4 +966,5 @@ async def test_a_connector_that_runs_outlives_the_server(make_memory):
     async with web:
         await ingress(web)({"type": "lifespan"}, receive, send)
         assert web.running
+    assert not caplog.records
     assert told == ["lifespan.startup.complete", "lifespan.shutdown.complete"]

@@ -150,3 +150,14 @@ async def test_a_request_in_flight_holds_few_objects_for_the_garbage_collector(m
         assert all(each._headers is None for each in mine), "written, and not kept"
         release.set()
         await asyncio.gather(*tasks)
+
+
+def test_requests_end_together_within_the_resolution_of_the_clock(watched):
+    loop, _, request = watched
+    now = 101.0 + 1e-6
+    calls = [request(1.0, ack=5.0), request(now - 100.0, ack=5.0), request(1.1, ack=5.0)]
+    waits = request(5.0, ack=now - 100.0)
+    assert calls[1].expires == waits.ack_due == now
+    loop.advance(1.0)
+    assert [type(each.error) for each in calls] == [RequestTimeout, RequestTimeout, type(None)]
+    assert waits.stop_ack_timer is not None

@@ -118,6 +118,35 @@ def test_timeouts_are_those_of_a_model(seed):
     assert (loop.scheduled, len(timers)) == ([], 0)
 
 
+def test_timeouts_within_the_resolution_of_the_clock_fire_together():
+    loop, fired = ManualLoop(), []
+    timers = Timers(loop)
+    for after in (0.0, 1e-6, 2e-6):
+        timers.at(loop.now + after, lambda after=after: fired.append(after))
+    loop.scheduled[0].call()
+    assert fired == [0.0, 1e-6]
+
+
+def test_a_timeout_may_cancel_most_of_those_that_are_due():
+    loop, fired = ManualLoop(), []
+    timers = Timers(loop)
+    timers.at(loop.now, lambda: [timers.cancel(each) for each in others[:600]])
+    others = [timers.at(loop.now, lambda n=n: fired.append(n)) for n in range(900)]
+    loop.advance(0.0)
+    assert fired == list(range(600, 900))
+    assert (len(timers), timers._heap, loop.scheduled) == (0, [], [])
+
+
+def test_a_timeout_after_all_were_cancelled_fires():
+    loop, fired = ManualLoop(), []
+    timers = Timers(loop)
+    timers.cancel(timers.at(loop.now + 1, fired.clear))
+    timers.close()
+    timers.at(loop.now + 2, lambda: fired.append(loop.now))
+    loop.advance(3)
+    assert fired == [102.0]
+
+
 @pytest.mark.parametrize("also", [False, True])
 async def test_a_deadline_cancels_a_task_that_has_begun(also):
     loop, ended = asyncio.get_running_loop(), []

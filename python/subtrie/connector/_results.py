@@ -48,7 +48,7 @@ def to_response(result: Any) -> ResponseEnvelope:
         ValueError: A number is not finite, or a time has no zone.
         HTTPError: The status is not valid, or the headers are too long (500).
     """
-    if type(result) is dict:  # what most handlers return
+    if isinstance(result, dict):  # what most handlers return
         if STATUS in result or RESPONSE_BODY in result:
             return _with_status(result)
         return ResponseEnvelope(200, json_bytes(result), _JSON)
@@ -223,7 +223,7 @@ class Result:
             return
         ((name, inner),) = value.items()
         if members is None:
-            if not converter.is_open and dict not in converter.kinds:
+            if not converter.is_open:
                 self._refuse(f"an object with {name!r}; declare the call with result={name!r}")
         elif (
             name not in members

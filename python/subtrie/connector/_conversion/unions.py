@@ -83,8 +83,9 @@ class UnionOf(Converter):
 
     @property
     def members(self) -> frozenset[str] | None:  # type: ignore[override]
-        """The members of all objects among the types."""
-        return frozenset(name for each in self._alternatives for name in each.members or ())
+        """The members of all objects among the types; None if there are none with members."""
+        known = [each.members for each in self._alternatives if each.members is not None]
+        return frozenset().union(*known) if known else None
 
     @property
     def is_open(self) -> bool:  # type: ignore[override]
