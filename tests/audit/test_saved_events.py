@@ -210,6 +210,22 @@ def test_who_claims_another_user_is_told_once_the_server_let_it_in(tmp_path, sen
     ] * proves
 
 
+def test_a_second_connect_of_a_capture_adds_to_the_first_one(tmp_path):
+    """As a client sends it to set one option; the server keeps the user of the first one."""
+    path = written(
+        tmp_path,
+        ("s2c", 1, b'INFO {"server_id":"A","client_id":7,"auth_required":true}\r\n', 1),
+        ("c2s", 1, b'CONNECT {"user":"ann","name":"prog"}\r\nPUB a 0\r\n\r\n', 2),
+        ("c2s", 1, b'CONNECT {"echo":false,"name":"other"}\r\nPUB b 0\r\n\r\n', 3),
+    )
+    who = {
+        row["subject"]: (row["identity"], row["identity_source"], row["client"])
+        for row in capture_events(path)
+        if row["op"] == "PUB"
+    }
+    assert who == {"a": ("ann", "user", "prog"), "b": ("ann", "user", "other")}
+
+
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
