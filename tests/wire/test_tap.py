@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from base64 import b64decode
 from collections import defaultdict
 from pathlib import Path
@@ -192,6 +193,20 @@ def test_the_command_prints_each_input_as_operations(talk, tmp_path):
     assert (code, lines[0]) == (1, "PING")
     assert "! protocol error: this connection has no operation of this name" in lines[1]
     assert command(tmp_path / "missing")[0] == 2
+
+
+def test_the_time_of_day_of_a_capture_is_that_of_utc(tmp_path, monkeypatch):
+    with capture.Writer(tmp_path) as writer:
+        writer.write("c2s", 1, b"PING\r\n", at=1_795_219_200_250_001_000)
+    try:
+        for zone in ("Asia/Tokyo", "UTC"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            code, (line,) = command(tmp_path)
+            assert (code, line) == (0, "00:00:00.250001 1 -> PING")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_secrets_are_printed_only_with_reveal(tmp_path):
