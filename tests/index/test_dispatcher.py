@@ -239,6 +239,18 @@ def test_dispatch_async_gathers_failures(dispatcher):
     asyncio.run(main())
 
 
+def test_the_cancellation_of_a_handler_is_not_a_failure_of_it(dispatcher):
+    async def main():
+        async def cancelled(message):
+            raise asyncio.CancelledError
+
+        dispatcher.subscribe("a", cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await dispatcher.dispatch_async("a", 1)
+
+    asyncio.run(main())
+
+
 @pytest.mark.requirement("T20")
 def test_shared_is_one_for_all_threads():
     found = []
