@@ -71,6 +71,17 @@ def test_without_the_extension_the_reference_answers_and_says_so():
     assert "imported: no wheel fits" in done.stderr
 
 
+@pytest.mark.requirement("M-11")
+def test_an_extension_that_lacks_another_module_is_not_told_as_absent():
+    raised = "ModuleNotFoundError(\"no module named 'other'\", name='other')"
+    code = WITHOUT_EXTENSION.replace('ImportError("no wheel fits", name=name)', raised)
+    assert raised in code
+    done = python(code + ENGINE)
+    assert done.stdout.strip() == (
+        "reference|the native extension cannot be imported: no module named 'other'"
+    )
+
+
 def test_the_fixtures_name_the_package_that_they_need():
     done = python("import sys; sys.modules['pytest'] = None; import subtrie.testing")
     assert done.returncode == 1
