@@ -739,3 +739,19 @@ def test_the_messages_of_a_source_or_to_a_host(chosen, subjects):
     kept = [row["subject"] for row in found.to_pylist() if row["op"] != "SUB"]
     assert sorted(kept) == sorted(subjects)
     assert [row["subject"] for row in found.to_pylist() if row["op"] == "SUB"] == ["sub"]
+
+
+@pytest.mark.parametrize("chosen", [{"source": "a.shop"}, {"host": "b.shop"}])
+def test_a_host_is_one_of_the_subject_in_each_zone(chosen):
+    """Also in that of replies, and where the sender is not known."""
+    ends = ("a_shop.b_shop", "b_shop.a_shop")
+    subjects = [
+        subject
+        for one in ends
+        for subject in (f"p.safe.443.{one}._.GET.x", f"p.danger.666.{one}._.GET.x",
+                        f"p.reply._.{one}.id-1")
+    ]  # fmt: skip
+    rows = batch(*(("PUB", at(0), subject, None, "in") for subject in subjects))
+    chooser = Chooser(Selection(**chosen))
+    (found,) = chooser.of_subjects([chooser.named([rows])]).chosen([rows])
+    assert [row["subject"] for row in found.to_pylist()] == subjects[:3]
