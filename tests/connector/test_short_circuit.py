@@ -8,7 +8,7 @@ import nats
 import pytest
 from nats import errors
 
-from patience import settled, until
+from patience import PATIENCE, settled, until
 from subtrie import PatternError
 from subtrie.connector import ShortCircuit
 
@@ -144,6 +144,23 @@ async def test_iterators_next_msg_and_max_msgs(broker, wrap, base):
     await one.unsubscribe()
     with pytest.raises(errors.BadSubscriptionError):
         await one.unsubscribe()
+    await nc.close()
+
+
+async def test_a_limit_that_has_been_reached_ends_the_subscription(broker, wrap, base):
+    """Messages that have arrived by then are still read."""
+    nc = wrap(await nats.connect(broker.url))
+    subscription = await nc.subscribe(f"{base}.many")
+    for n in range(3):
+        await nc.publish(f"{base}.many", b"%d" % n)
+    await settled(nc)
+    await until(lambda: subscription.pending_msgs == 3)
+    await subscription.unsubscribe(limit=2)
+    async with asyncio.timeout(PATIENCE):
+        assert [message.data async for message in subscription.messages] == [b"0", b"1", b"2"]
+    await nc.publish(f"{base}.many", b"late")
+    await settled(nc)
+    assert (subscription.delivered, subscription.pending_msgs) == (3, 0)
     await nc.close()
 
 
