@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from trace_writer import Trace
 
 from subtrie.audit import TABLES, Questions, Run, Selection, audit
 from subtrie.audit._here import SpillFile
@@ -54,6 +56,27 @@ def test_each_audit_is_that_of_the_logs_read_again(logs, tmp_path):
         rows.pop("unparseable")
     assert first == whole
     assert found == expected
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_last_messages_of_a_period_have_their_deliveries(tmp_path, again):
+    """A delivery after the end of the period belongs to the message before it."""
+    trace = Trace()
+    trace.subscribe(2, "a", "1")
+    for late in (0, 0.5, 0):
+        trace.tick(5)
+        trace.publish(1, "a")
+        trace.tick(late)
+        trace.deliver(2, "a", "1")
+    log = tmp_path / "trace.log"
+    log.write_text(trace.text())
+    end = trace.clock.replace(tzinfo=UTC) - timedelta(seconds=5.25)
+    once = ReadOnce([str(log)])
+    if again:
+        tables(once.audit(Questions()))
+    (flow,) = tables(once.audit(Questions(), Selection(until=end)))["flows"]
+    once.close()
+    assert (flow["published"], flow["delivered"], flow["undelivered"]) == (2, 2, 0)
 
 
 def test_threads_that_share_a_temporary_file_read_their_own_bytes():
