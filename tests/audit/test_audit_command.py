@@ -459,6 +459,13 @@ def test_the_run_is_recorded_without_a_clock(run, mixed, tmp_path) -> None:
     assert longer["input_digest"] != row["input_digest"]
 
 
+def test_a_run_of_a_selection_has_no_digest_of_the_input(run_both, mixed) -> None:
+    """The digest says which messages were audited, and these are some of them."""
+    for words, whole in (((), True), (("--host", "b.com"), False)):
+        (row,) = json.loads(run_both(mixed, "--json", *words).stdout)["runs"]
+        assert (row["input_digest"] is not None) is whole
+
+
 def test_a_session_without_a_lake_format_is_told_before_the_audit(run, mixed, tmp_path) -> None:
     for lake in ("delta", "iceberg"):
         done = run(mixed, "--format", lake, "--out", tmp_path / "lake")
