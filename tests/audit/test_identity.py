@@ -15,6 +15,7 @@ from trace_writer import Trace
 from plain_trace_log import read_events
 from subtrie._nats.nkey import key_pair, seed_in
 from subtrie.acl import Permissions
+from subtrie.audit import Questions
 from subtrie.audit import audit as here
 from subtrie.audit._identity import identity_of_options, who_connected
 from subtrie.audit._results.row_lines import key_text, row_lines
@@ -221,6 +222,16 @@ def test_the_lines_of_a_row_are_not_those_of_a_client_that_claims_the_user(tmp_p
         keys = [key_text(row[name]) for name in TABLE_KEYS["spoofed"]]
         (line,) = row_lines(result, "spoofed", keys, [str(log)])
     assert "cid:2 - " in line.text
+
+
+@pytest.mark.parametrize("user", ["Several", "evil.shop"])
+def test_the_service_of_a_request_is_a_host(tmp_path, user):
+    """A user that cannot be one may be that of many: then it is the source in the subject."""
+    log = tmp_path / "trace.log"
+    log.write_bytes(logged((1, f"$G/user:{user}", f"<<- [PUB {OWN} 0]")))
+    with here([str(log)], planes=["p1"], questions=Questions()) as result:
+        (row,) = result.rows("too_thin")
+    assert row["service"] == "evil.shop"
 
 
 def test_the_connect_line_of_a_log_is_read_before_the_prefix_that_the_client_chose():
