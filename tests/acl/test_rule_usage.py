@@ -96,6 +96,18 @@ def test_an_entry_is_used_unused_or_undetermined() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("accepted", "refused", "state"),
+    [(0, 0, "unused"), (1, 0, "used"), (0, 1, "used"), (2, 1, "used")],
+)
+def test_an_entry_is_used_by_what_a_deny_entry_refused_too(accepted, refused, state) -> None:
+    permissions = Permissions(publish_allow=["a.*"], publish_deny=["a.b"])
+    (found, *_) = entry_usage(
+        permissions, traffic(flow("x"), permission_usage=[counted("a.*", accepted, refused)])
+    )
+    assert (found.entry, found.state, found.accepted, found.exact) == ("a.*", state, accepted, True)
+
+
 @pytest.mark.requirement("P-05")
 @pytest.mark.parametrize(
     ("today", "flows", "expected"),
