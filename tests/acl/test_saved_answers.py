@@ -91,6 +91,12 @@ def test_connections_are_users_with_their_subscriptions(tmp_path):
     assert not found.users["A/u"].determined
 
 
+def test_who_subscribes_a_pattern_now_is_told_for_each_account(tmp_path):
+    rows = ({**ROW, "account": name, "authorized_user": f"u{name}"} for name in "AB")
+    found = loaded(tmp_path, connections(*rows))
+    assert [found.subscribed(name, "t.>") for name in "ABC"] == [("A/uA",), ("B/uB",), ()]
+
+
 #: Documents that are refused, and the reason.
 REFUSED = {
     "no-auth": (connections({"cid": 5}), "snapshot-auth"),
