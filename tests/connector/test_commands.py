@@ -201,6 +201,11 @@ OWN_ERRORS = {
         "from subtrie.connector import Connector\n\nshop = Connector('My Service')\n",
         "service.py:3: host 'My Service' is not valid:",
     ),
+    "a host that is not valid in a function of the module": (
+        "from subtrie.connector import Connector\n\ndef made(host):\n    return Connector(host)\n\n"
+        "shop = made('My Service')\n",
+        "service.py:4: host 'My Service' is not valid:",
+    ),
     "a value of the user": (
         "def check(port):\n    raise ValueError('port must be positive')\n\ncheck(-1)\n",
         "ValueError: port must be positive",
