@@ -37,6 +37,7 @@ TEXTS = {
         "✓ a.* covers a.b  common: a.b", "✓ a.* overlaps *.c  common: a.c",
         "✗ b.c is disjoint from a.b", "✓ b.c is covered by *.c  common: b.c"]),
     ("check", "a..b", "a", "--against", "a"): (2, [None, "✓ a equals a  common: a"]),
+    ("check", "a..b", "a", "--against", "b"): (2, [None, "✗ a is disjoint from b"]),
     ("check", "--kind", "stream", "ORDERS", "A.B"): (1, ["✓ ORDERS  stream", None]),
     ("check", "--kind", "consumer", "NUL"): (0, [
         "✓ NUL  consumer, not portable: Windows reserves it for a device"]),
