@@ -124,6 +124,32 @@ def test_the_first_mistakes_of_a_file_are_raised_together(count, tmp_path):
     assert other_mistakes(nowhere) == ()
 
 
+def test_mistakes_that_carry_others_are_together_no_more_than_are_kept(tmp_path):
+    """As those of two files that a third one includes."""
+    most = MAX_MISTAKES - 10
+    found = Mistakes()
+    for name in ("f", "g"):
+        of_file = Mistakes()
+        for line in range(1, most + 1):
+            of_file.add(file_error("jwt", "x", tmp_path / name, line))
+        with pytest.raises(SubtrieError) as caught:
+            of_file.check()
+        if name == "f":
+            found.add(caught.value)
+    with pytest.raises(SubtrieError) as raised:
+        found.add(caught.value)
+    mistakes = [raised.value, *other_mistakes(raised.value)]
+    assert [each.line for each in mistakes] == [*range(1, most + 1), *range(1, 11)]
+
+
+@pytest.mark.parametrize("kind", ["SO", "SA", "SU", "SN", "SC", "SX"])
+def test_a_seed_of_any_kind_is_not_part_of_the_message_of_a_file(kind, tmp_path):
+    seed = f"{kind}{'A' * 56}"
+    error = file_error("jwt", f"{seed} x", tmp_path / "f", 1)
+    assert "[seed] x" in str(error)
+    assert seed[:20] not in str(error)
+
+
 @pytest.mark.parametrize(
     ("text", "nanoseconds"),
     [
