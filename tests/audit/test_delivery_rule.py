@@ -96,6 +96,15 @@ def test_a_refused_publish_is_left_out() -> None:
     assert outcome(trace) == {}
 
 
+@pytest.mark.parametrize("other", ["a", "ab.c", "b", ""])
+def test_a_refusal_of_another_subject_refuses_nothing(other: str) -> None:
+    trace = Trace()
+    trace.publish(1, "ab")
+    trace.write(1, f'Publish Violation - Subject "{other}"', level="ERR")
+    trace.deliver(2, "ab", "1")
+    assert outcome(trace) == {"published": 1, "delivered": 1, "delivered_publishes": 1}
+
+
 def test_a_queue_is_one_subscriber() -> None:
     trace = Trace()
     trace.subscribe(2, "a", "1", "q")

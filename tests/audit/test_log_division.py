@@ -187,6 +187,42 @@ def test_a_state_that_is_read_and_written_again_is_the_same(seed: int) -> None:
         assert state_of(b"", len(begun), state) == state
 
 
+def test_a_line_that_a_message_took_before_a_division_is_not_taken_again() -> None:
+    """Each message has one line of each of many receivers, except the last one, which has none."""
+    trace = Trace()
+
+    def deliver() -> None:
+        for conn in range(10, 30):
+            trace.deliver(conn, "s", "1")
+
+    for conn in (1, 2, 3):
+        trace.publish(conn, "s")
+    deliver()
+    deliver()
+    trace.write(1, "<<- [PING]")
+    begun = len(trace.text())
+    trace.publish(4, "s")
+    deliver()
+    for conn in (2, 3, 4):
+        trace.write(conn, "<<- [PING]")
+    data = trace.text().encode()
+    whole = read(data)
+    assert [row["deliveries"] for row in whole if row["op"] == "PUB"] == [20, 20, 20, 0]
+    assert read(data, begun) == whole
+
+
+def test_a_client_that_only_connected_before_a_division_keeps_its_name() -> None:
+    trace = Trace()
+    trace.write(1, '<<- [CONNECT {"name":"web"}]')
+    trace.lines[0] = trace.lines[0].replace(' - "v1:x"', "")  # the server does not know it yet
+    begun = len(trace.text())
+    trace.write(1, "<<- [PING]")
+    data = trace.text().encode()
+    whole = read(data)
+    assert [row["client"] for row in whole if row["op"] == "PING"] == ["web"]
+    assert read(data, begun) == whole
+
+
 def test_a_state_does_not_grow_with_the_uses_of_one_subscription_id() -> None:
     def size(count: int) -> int:
         trace = Trace()

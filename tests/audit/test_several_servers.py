@@ -72,6 +72,20 @@ def test_a_stray_line_before_a_division_is_no_server_that_alternates():
         assert reader.alternating is None
 
 
+def test_a_stray_line_where_lines_are_skimmed_is_no_server_that_alternates():
+    trace = Trace(pid=7)
+    for at in range(100):
+        trace.tick(1.7)
+        trace.publish(1, "s")
+        if at == 20:
+            trace.lines.append(f"[8] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [INF] Server is ready")
+    data = trace.text().encode()
+    divider = native().LogDivider([len(data) * 3 // 4], skim=300)
+    assert divider.feed(data)
+    assert len(divider.take()) == 1
+    assert divider.alternating is None
+
+
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_last_line_may_be_the_one_that_tells(tmp_path, end):
     lines = [*of_process(7)[:20], *of_process(8, 2), of_process(7)[21]]

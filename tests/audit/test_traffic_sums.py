@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import pyarrow as pa
@@ -187,6 +187,29 @@ def test_the_days_of_messages_are_those_of_the_definition(seed: int) -> None:
     asked = {at for at, r in enumerate(rows) if r in sent and r["refused"] is None and r["reply"]}
     marks = memoryview(flags).cast("H")
     assert {at for at in range(len(rows)) if marks[at] & 256} == asked
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([(3, "publish"), (5, None), (9, None)], 4 * 5 + 2),
+        ([(3, "publish"), (5, "publish"), (9, None)], 4 * 9 + 2),
+        ([(3, "publish"), (5, "publish"), (9, "reply")], 4 * 3),
+    ],
+)
+def test_a_day_has_the_time_of_its_first_accepted_message_in_any_order(messages, told) -> None:
+    """Else that of the first one; also if the messages are added up in parts."""
+    row = event(random.Random(1)) | PUBLISHED | {"deliveries": None}
+    for order in permutations(messages):
+        rows = [row | {"time": time, "refused": refused} for time, refused in order]
+        whole, merged = native().TrafficSums(days=True), native().TrafficSums(days=True)
+        whole.add_events(batch(rows))
+        for each in rows:
+            part = native().TrafficSums(days=True)
+            part.add_events(batch([each]))
+            merged.add_publishes(taken(part)[0])
+        for sums in (whole, merged):
+            assert taken(sums)[0].column("days").to_pylist() == [[told]]
 
 
 def micros(time: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 
 import pytest
@@ -103,6 +105,53 @@ async def test_a_call_declared_at_a_client_elsewhere_is_asked_there(make_memory)
             there = asked.at(instance=each.id, headers={"Accept": "a/b"})
             told = await there.call("GET", "/who")(asked.who.__wrapped__)(web)
             assert (told.by, told.accept) == (each.id, "a/b")
+
+
+@pytest.mark.parametrize("host", ["all", "SHOP.example", HOST])
+async def test_a_client_of_all_services_takes_the_response_of_any(make_memory, host):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @Client(host).call("GET", ":888/ping")
+    async def ping() -> None: ...
+
+    async with shop, web:
+        answers = [each async for each in ping.multicast(web)]
+        sources = {each.response.source for each in answers}
+        assert sources == ({HOST, "web.example"} if host == "all" else {HOST})
+        await ping(web)
+
+
+async def test_an_answer_that_does_not_come_is_a_timeout_of_no_service(make_memory):
+    shop, web, asked = make_memory(HOST), make_memory("web.example"), client()
+    go_on = asyncio.Event()
+
+    @shop.endpoint("GET", "/who", queue=None)
+    async def who() -> None:
+        while not go_on.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await go_on.wait()
+
+    async with shop, web:
+        answers = [each async for each in asked.who.within(0.05).multicast(web)]
+        go_on.set()
+    (late,) = answers
+    assert (late.response.source, late.error.status) == ("", 408)
+
+
+def test_a_client_elsewhere_makes_its_calls_once():
+    there = client().at(OTHER)
+    assert there.who is there.who
+
+
+async def test_an_argument_of_a_path_without_a_name_is_not_one_of_the_function(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", "/a/{}/b/{n}")(lambda request: request.path)
+
+    @Client(HOST).call("GET", "/a/{}/b/{n}")
+    async def part(n: int, path1: str) -> str: ...
+
+    async with shop, web:
+        assert await part(web, 7, "x") == "/a/x/b/7"
 
 
 async def test_a_client_elsewhere_has_what_is_declared_later(make_memory):
@@ -255,7 +304,7 @@ def test_a_client_and_its_calls_are_shown():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", ["a b", "a..b", ".a"])
+@pytest.mark.parametrize("wrong", ["a b", "a..b", ".a", "id-1.a", "loc-us.a"])
 def test_where_a_call_cannot_go_is_refused_where_it_is_named(wrong):
     for name_it in (client().at, client().who.at, lambda host: Client(host).call("GET", "/x")):
         with pytest.raises(AddressError):

@@ -11,6 +11,7 @@ from patience import settled, until
 from subtrie import microbus
 from subtrie._core import control_headers
 from subtrie.connector import (
+    AckTimeout,
     BusError,
     HTTPError,
     Request,
@@ -19,7 +20,7 @@ from subtrie.connector import (
     _request_fragments,
 )
 from subtrie.connector._ack_timer import ack_limit
-from subtrie.connector._codec import read_response, write_request, write_response
+from subtrie.connector._codec import read_request, read_response, write_request, write_response
 from subtrie.connector._envelope import RequestEnvelope, ResponseEnvelope
 from subtrie.connector._fragments import Reassembler, cut, fragment_of
 from subtrie.connector._headers import Headers
@@ -91,6 +92,60 @@ async def test_a_caller_does_not_send_what_exceeds_its_own_limits(make_nats):
             with pytest.raises(BusError, match=r"413|fragments") as refused:
                 await web.request("POST", BIG, body=bytes(size))
             assert refused.value.status == 413
+
+
+async def test_as_many_fragments_as_may_be_sent_are_sent(make_nats):
+    shop, web = make_nats(HOST), make_nats("web.example", max_fragments=2)
+    shop.endpoint("POST", "/big")(lambda request: str(len(request.body)))
+    async with shop, web:
+        most = 2 * web._transport.fragment_size
+        assert (await web.request("POST", BIG, body=bytes(most))).text == str(most)
+        with pytest.raises(BusError) as refused:
+            await web.request("POST", BIG, body=bytes(most + 1))
+        assert refused.value.reason == "too-many-fragments"
+
+
+async def test_a_body_that_fits_into_a_message_is_no_fragment(make_nats, broker, plane):
+    web, client, seen = make_nats("web.example"), await nats.connect(broker.url), []
+
+    async def heard(message):
+        seen.append(read_request(message.data).headers.get(control_headers.FRAGMENT))
+
+    await client.subscribe(f"{plane}.safe.443.>", cb=heard)
+    await settled(client)
+    async with web:
+        for more in (0, 1):
+            body = bytes(web._transport.fragment_size + more)
+            with pytest.raises(AckTimeout):
+                await web.request("POST", BIG, body=body)
+    await until(lambda: len(seen) == 2)
+    await client.close()
+    assert seen == [None, "1/2"]
+
+
+async def test_no_more_is_sent_to_an_instance_whose_id_is_none(make_nats, broker, plane, caplog):
+    web, client, subjects = make_nats("web.example"), await nats.connect(broker.url), []
+
+    async def heard(message):
+        subjects.append(message.subject)
+        asked = read_request(message.data)
+        ack = Response(100)
+        for name, value in (
+            (control_headers.OP_CODE, control_headers.ACK), (control_headers.FROM_ID, "a.b"),
+            (control_headers.MSG_ID, asked.headers[control_headers.MSG_ID]),
+        ):  # fmt: skip
+            ack.headers[name] = value
+        reply = f"{plane}.reply._.shop_example.web_example.{asked.headers[control_headers.FROM_ID]}"
+        await client.publish(reply, write_response(ack))
+
+    await client.subscribe(f"{plane}.safe.443.>", cb=heard)
+    await settled(client)
+    async with web:
+        with pytest.raises(RequestTimeout):
+            await web.request("POST", BIG, body=bytes(300_000), timeout=1.0)
+    await client.close()
+    assert len(subjects) == 1
+    assert "was acknowledged by 'a.b', which is not a valid instance id" in caplog.text
 
 
 class Sender:

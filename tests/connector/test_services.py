@@ -6,9 +6,11 @@ import asyncio
 import contextvars
 import json
 import logging
+from functools import partial
 
 import pytest
 
+from patience import PATIENCE
 from subtrie import BusError
 from subtrie.connector import Connector, HTTPError, JSONFormatter, RequestTimeout
 from subtrie.connector._tickers import Ticker
@@ -34,6 +36,15 @@ async def test_a_ticker_runs_while_the_service_does(make_memory):
     assert 4 <= count <= 16
     await asyncio.sleep(0.06)
     assert len(runs) == count
+
+
+async def test_a_ticker_runs_again_when_its_service_starts_again(make_memory):
+    shop, ran = make_memory(HOST), asyncio.Event()
+    shop.every(0.01)(partial(ran.set))  # a function without a name
+    for _ in range(2):
+        async with shop:
+            await asyncio.wait_for(ran.wait(), PATIENCE)
+        ran.clear()
 
 
 async def test_runs_of_a_ticker_do_not_overlap_and_finish(make_memory):

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::connections::CONNECTIONS;
+use super::subscriptions::Subscriptions;
 use super::{Event, Outcome, Reader, Sink};
 
 /// The queue group of each delivery.
@@ -64,4 +65,24 @@ fn the_oldest_subscriptions_and_logins_are_forgotten_beyond_the_bound() {
         log.line(conn, "->> [MSG a.b 1 5]");
     }
     assert_eq!(log.2.0, [&b""[..], b"q", b"q"]);
+}
+
+#[test]
+fn an_ended_subscription_of_a_connection_that_is_forgotten_leaves_room_for_another() {
+    let mut known = Subscriptions::default();
+    let connections = u32::try_from(CONNECTIONS).unwrap();
+    for (conn, start) in (0..connections).zip(1..) {
+        known.begin(conn, b"1", b"", start);
+        if conn < connections / 4 {
+            known.begin(conn, b"2", b"", start);
+            known.end(conn, b"2");
+        }
+    }
+    assert_eq!(known.ended().count(), CONNECTIONS / 4);
+    known.begin(connections, b"1", b"", u64::MAX); // the oldest ones are forgotten
+    assert_eq!(known.ended().count(), 0);
+    known.begin(connections, b"2", b"q", u64::MAX);
+    known.end(connections, b"2");
+    let found = known.get(connections, b"2").unwrap();
+    assert_eq!(&*found.queue, b"q");
 }

@@ -95,7 +95,7 @@ def _synced(fields: Any) -> tuple[Values, datetime]:
     try:
         read_at = datetime.fromisoformat(fields["timestamp"])
         values = {
-            str(domain): {str(name): str(text) for name, text in names.items()}
+            domain: {name: str(text) for name, text in names.items()}
             for domain, names in fields["values"].items()
         }
         return values, read_at if read_at.tzinfo else read_at.replace(tzinfo=UTC)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from .. import microbus
 
 _LONGEST = 1000  # characters of Accept-Language that are read; bounds the work for one request
-_WEIGHT = re.compile(r"\s*q\s*=\s*([0-9]+(?:\.[0-9]*)?)\s*", re.IGNORECASE)
+_WEIGHT = re.compile(r"\s*q\s*=\s*([0-9]+(?:\.[0-9]*)?)\s*")
 
 
 def external_url(headers: Mapping[str, str], asked: str, url: str) -> str:

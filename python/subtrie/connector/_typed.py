@@ -59,9 +59,8 @@ class Call(Generic[P, R]):
         """Set what is asked by a call to a host; returns the path."""
         self.host, port, path = microbus.resolve_route(host=host, route=self._route)
         path = path if path.startswith("/") else f"/{path}"
-        asked = microbus.cut_slot(self.host)[0].lower()
         source = self._given_source
-        self._source = "" if source is None or asked == "all" else source or asked
+        self._source = "" if source is None or self.host == "all" else source or self.host
         self.url = f"https://{self.host}:{port}{path}"
         return path
 

@@ -55,8 +55,7 @@ class DeclaredUses:
         self._allowed: SubjectTrie[None] | None = None
         self._logged: set[tuple[str, ...]] = set()
         for each in self._uses or ():
-            if not hasattr(each, "declared_calls"):  # a client, which is read when it is complete
-                _patterns_of(each)
+            _patterns_of(each)  # a wrong one is refused here
 
     def open(self) -> None:
         """Read the list; the stubs of a client may be declared after the connector is made."""
