@@ -211,6 +211,27 @@ def test_a_line_that_a_message_took_before_a_division_is_not_taken_again() -> No
     assert read(data, begun) == whole
 
 
+def test_a_server_to_which_messages_go_on_both_sides_of_a_division_is_one_receiver() -> None:
+    """Each message has one of its lines."""
+    trace = Trace()
+
+    def forward() -> None:
+        trace.write(9, "->> [RMSG $G s 2]")
+        trace.lines[-1] = trace.lines[-1].replace(' - cid:9 - "v1:x"', " - rid:9")
+
+    trace.publish(1, "s")
+    forward()
+    begun = len(trace.text())
+    trace.publish(2, "s")
+    forward()
+    for conn in (1, 2):
+        trace.write(conn, "<<- [PING]")
+    data = trace.text().encode()
+    whole = read(data)
+    assert [row["forwarded"] for row in whole if row["op"] == "PUB"] == [1, 1]
+    assert read(data, begun) == whole
+
+
 def test_a_client_that_only_connected_before_a_division_keeps_its_name() -> None:
     trace = Trace()
     trace.write(1, '<<- [CONNECT {"name":"web"}]')

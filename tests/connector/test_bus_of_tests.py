@@ -9,8 +9,9 @@ import json
 
 import pytest
 
+from patience import until
 from subtrie import BusError
-from subtrie.connector import Connector, HTTPError
+from subtrie.connector import Connector, HTTPError, configurator
 from subtrie.testing import actor_token
 
 SERVICE = Connector("inventory.example", nats="nats://nowhere.invalid:1")
@@ -160,3 +161,14 @@ async def test_a_clock_moves_by_what_is_asked_only(bus, connector):
                 await clock.advance(wrong)
     async with bus(made) as clock:
         assert clock is None
+
+
+async def test_a_configurator_tells_services_to_refresh_every_20_minutes(bus, connector):
+    core, told = configurator(), []
+    shop = connector("shop.example")
+    shop.endpoint("ANY", "//all:888/config-refresh", queue=None)(lambda: told.append(clock()))
+    async with bus(core, shop, clock=0) as clock:
+        for seconds, times in ((1199, [0]), (1, [0, 1200]), (1200, [0, 1200, 2400])):
+            await clock.advance(seconds)
+            await until(lambda count=len(times): len(told) >= count)
+            assert told == times

@@ -36,6 +36,32 @@ fn lines_before_every_open_window_are_unmatched() {
     assert!(!groups.served[0].1.ambiguous);
 }
 
+#[test]
+fn a_line_of_an_account_without_a_message_is_of_the_account_with_the_latest_one() {
+    // Of several messages of that account, the one that ends first takes it.
+    for (accounts, expected) in [
+        ("AB", &[0, 1][..]),
+        ("BA", &[0, 1]),
+        ("ABA", &[1, 0, 0]),
+        ("BAAB", &[1, 0, 0, 0]),
+    ] {
+        let mut groups = Groups::default();
+        let keys = accounts.chars().map(|account| format!("k\0{account}"));
+        let keys: Vec<String> = keys.collect();
+        for (key, id) in keys.iter().zip(1..) {
+            groups.open(key.as_bytes(), id, id);
+        }
+        groups.line(b"k\0C", 9, subscriber(b"C", b"", 0, b"1"));
+        for (key, id) in keys.iter().zip(1..) {
+            groups.close(groups.find(key.as_bytes()).unwrap(), id, false);
+        }
+        groups.served.sort_unstable_by_key(|(id, _)| *id);
+        let taken = groups.served.iter().map(|(_, served)| served.deliveries);
+        assert_eq!(taken.collect::<Vec<_>>(), expected, "{accounts}");
+        assert!(groups.unmatched.is_empty());
+    }
+}
+
 /// Return the work for each line and message: some subscribers, and groups of simultaneous
 /// messages that end in an order.
 fn work(subscribers: u64, senders: u64, end: fn(u64, u64) -> u64) -> u64 {
