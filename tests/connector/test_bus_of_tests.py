@@ -170,5 +170,5 @@ async def test_a_configurator_tells_services_to_refresh_every_20_minutes(bus, co
     async with bus(core, shop, clock=0) as clock:
         for seconds, times in ((1199, [0]), (1, [0, 1200]), (1200, [0, 1200, 2400])):
             await clock.advance(seconds)
-            await until(lambda count=len(times): len(told) >= count)
+            await until(lambda times=times: len(told) >= len(times))
             assert told == times

@@ -103,6 +103,17 @@ def test_a_copy_has_the_same_handles(trie):
     assert list(third) == list(twin)
 
 
+def test_copies_made_between_loads_have_the_same_handles(trie):
+    twins = []
+    for start in (0, 2, 4):
+        trie.update(patterns=["a", "b"], values=[start, start + 1])
+        twins.append(trie.copy())
+    handles = list(trie)
+    for count, twin in zip((2, 4, 6), twins, strict=True):
+        assert len(twin) == count
+        assert all(one is other for one, other in zip(twin, handles, strict=False))
+
+
 def test_a_handle_is_found_by_a_copy_made_before_it(trie):
     columns = trie.update(patterns=["a", "b"], values=[1, 2])
     twin = trie.copy()
