@@ -420,6 +420,28 @@ accounts {
         assert {each.name for each in found} == ({"copy-C-message-get"} if read else set())
 
 
+def test_an_import_that_covers_what_a_stream_captures_brings_in_the_rest_too(tmp_path):
+    """A consumer delivers under any subject that its stream does not capture."""
+    path = tmp_path / "nats.conf"
+    exports = '{ service: "$JS.API.>" }, { stream: ">" }, { stream: "o.>" }'
+    for subject, read in ((">", {"own-push-consumer", "copying-stream", "stream-update"}),
+                          ("o.>", set())):  # fmt: skip
+        path.write_text(f"""jetstream: on
+accounts {{
+  A {{ jetstream: on, exports: [ {exports} ] }}
+  B {{ users: [ {{ user: u, password: x }} ]
+      imports: [ {{ service: {{ account: A, subject: "$JS.API.>" }}, to: "JSA.>" }}
+                 {{ stream: {{ account: A, subject: "{subject}" }}, to: "from.{subject}" }} ] }}
+}}
+""")
+        deployment = Deployment.load(path)
+        found = ways_of(deployment, Streams((BASE,), True), BASE, "read", "B/u")
+        pushed = {each.name for each in found if each.determined} & {
+            "own-push-consumer", "copying-stream", "stream-update",
+        }  # fmt: skip
+        assert pushed == read
+
+
 def test_a_user_whose_lists_are_not_known_is_told_apart(tmp_path):
     path = tmp_path / "nats.conf"
     key = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
