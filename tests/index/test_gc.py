@@ -111,6 +111,24 @@ def test_values_are_freed_when_they_are_removed(engine, drop):
     assert watch() is None
 
 
+def test_the_values_of_an_opened_index_are_freed_when_it_is_cleared(engine):
+    class Values(dict):
+        """A mapping to which a weak reference can be made."""
+
+    trie = engine.SubjectTrie()
+    trie.add("a", 1)
+    values = Values({0: "v"})
+    watch = weakref.ref(values)
+    opened = engine.SubjectTrie.from_bytes(trie.to_bytes(), values)
+    assert opened.match("a") == ("v",)
+    del values
+    gc.collect()
+    assert watch() is not None
+    opened.clear()
+    gc.collect()
+    assert watch() is None
+
+
 @pytest.mark.parametrize("drop", ["remove", "clear"])
 def test_a_value_is_kept_as_long_as_a_result_may_ask_for_it(engine, drop):
     trie = engine.SubjectTrie()
