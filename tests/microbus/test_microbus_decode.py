@@ -284,6 +284,7 @@ def test_address_replace_keeps_trust_with_the_port(engine):
     address = engine.decode(REQUEST)
     assert str(address.replace(port=666)) == replaced(replaced(REQUEST, 1, "danger"), 2, "666")
     assert address.replace(host="other.com").port == 443
+    assert address.replace(port=666, trust="safe").trust == "safe", "as it is given"
     with pytest.raises(subtrie.AddressError) as caught:
         str(address.replace(trust="danger"))
     assert caught.value.reason == "trust"
