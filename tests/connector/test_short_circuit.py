@@ -98,6 +98,35 @@ async def test_requests_without_a_responder_and_without_a_timely_one(broker, wra
         await nc.request(f"{base}.silent", timeout=5)
 
 
+async def test_the_largest_message_is_one_that_the_broker_takes(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+
+    async def size(message):
+        await message.respond(b"%d" % len(message.data))
+
+    await nc.subscribe(f"{base}.size", cb=size)
+    largest = bytes(nc.max_payload)
+    answer = await nc.request(f"{base}.size", largest, timeout=PATIENCE)
+    assert answer.data == b"%d" % len(largest)
+    await nc.close()
+
+
+async def test_a_request_of_the_old_style_goes_to_the_broker(broker, base):
+    """It asks for a subscription of its own, which the short circuit has not."""
+    nc = ShortCircuit(await nats.connect(broker.url))
+
+    async def answer(message):
+        await message.respond(b"x")
+
+    await nc.subscribe(f"{base}.a", cb=answer)
+    for old_style, sent in ((False, 0), (True, 2)):
+        await settled(nc)
+        before = nc.stats["out_msgs"]
+        reply = await nc.request(f"{base}.a", timeout=PATIENCE, old_style=old_style)
+        assert (reply.data, nc.stats["out_msgs"] - before) == (b"x", sent)
+    await nc.close()
+
+
 async def test_errors_in_callbacks_reach_error_cb_and_stop_nothing(broker, wrap, base):
     seen = []
 
