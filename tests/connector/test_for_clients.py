@@ -9,7 +9,7 @@ import pytest
 from subtrie.connector import Request, Response, ingress
 from subtrie.connector._headers import Headers
 
-from .test_ingress import ask
+from .ingress_client import ask
 
 
 def request(url="https://shop.example:443/order", **headers):

@@ -105,7 +105,7 @@ async def test_as_many_fragments_as_may_be_sent_are_sent(make_nats):
         assert refused.value.reason == "too-many-fragments"
 
 
-async def test_a_body_that_fits_into_a_message_is_no_fragment(make_nats, broker, plane):
+async def test_a_body_that_fits_into_a_message_is_sent_whole(make_nats, broker, plane):
     web, client, seen = make_nats("web.example"), await nats.connect(broker.url), []
 
     async def heard(message):

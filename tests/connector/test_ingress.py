@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,143 +11,20 @@ import pytest
 from patience import PATIENCE
 from subtrie.connector import Connector, HTTPError, Request, Response, _ingress, ingress
 from subtrie.connector._envelope import PendingRequest
-from subtrie.connector._headers import Headers
-from subtrie.connector._ingress_headers import Origins
-from subtrie.testing import actor_token
 
-from .test_actor_tokens import BEARER, TokenService
-
-
-class Answer:
-    """The response of an ASGI application."""
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.pairs: list[tuple[str, str]] = []
-        self.parts: list[bytes] = []
-
-    async def take(self, message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.pairs = [(name.decode(), value.decode()) for name, value in message["headers"]]
-        else:
-            self.parts.append(message["body"])
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return dict(self.pairs)
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self.parts)
-
-    @property
-    def error(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)["err"]
-        return found
-
-
-async def ask(
-    app: Any,
-    method: str,
-    target: str,
-    *,
-    headers: Iterable[tuple[str, str]] = (),
-    body: Iterable[bytes] = (b"",),
-    leaves: asyncio.Event | None = None,
-) -> Answer:
-    """Send one request to an application, as a server does."""
-    raw, _, query = target.encode().partition(b"?")
-    parts = list(body)
-    messages = [
-        {"type": "http.request", "body": part, "more_body": number < len(parts)}
-        for number, part in enumerate(parts, 1)
-    ]
-    scope = {
-        "type": "http", "method": method, "scheme": "http", "path": raw.decode(), "raw_path": raw,
-        "query_string": query, "root_path": "", "client": ("192.0.2.7", 4711),
-        "headers": [(b"host", b"front.example:8080"),
-                    *((name.lower().encode(), value.encode()) for name, value in headers)],
-    }  # fmt: skip
-
-    async def receive() -> dict[str, Any]:
-        if messages:
-            return messages.pop(0)
-        await (leaves or asyncio.Event()).wait()
-        return {"type": "http.disconnect"}
-
-    answer = Answer()
-    await app(scope, receive, answer.take)
-    return answer
+from .ingress_client import Answer, ask, caller_and_service
 
 
 @pytest.fixture
 def shop(make):
     """Return the caller of an ingress, and a service that says what it got."""
-    return _caller_and_service(make)
+    return caller_and_service(make)
 
 
 @pytest.fixture
 def near(make_memory):
     """Return the same in process."""
-    return _caller_and_service(make_memory)
-
-
-def _caller_and_service(make):
-    web, shop = make("web.example"), make("shop.example")
-
-    @shop.endpoint("ANY", "/echo/{rest...}")
-    async def echo(request: Request) -> Response:
-        told = {
-            "method": request.method,
-            "path": request.path,
-            "query": request.query,
-            "headers": dict(request.headers.pairs()),
-            "body": request.body.decode("latin-1"),
-            "actor": request.actor,
-            "source": request.source,
-            "budget": round(request.budget),
-        }
-        return Response(200, json.dumps(told))
-
-    @shop.endpoint("ANY", "/cookies")
-    async def cookies(request: Request) -> Response:
-        response = Response(201, b"set", headers={"Connection": "X-Hop", "X-Hop": "1"})
-        response.headers.add("Set-Cookie", "a=1; Path=/; HttpOnly")
-        response.headers.add("Set-Cookie", "b=2; Path=/")
-        response.headers["X-Mark"] = "é"
-        return response
-
-    @shop.endpoint("GET", "/away")
-    async def away(request: Request) -> Response:
-        return Response(303, headers={"Location": "/shop.example/echo/there"})
-
-    @shop.endpoint("ANY", "/large/{size}")
-    async def large(size: int) -> Response:
-        return Response(200, bytes(size), headers={"Cache-Control": "max-age=9"})
-
-    @shop.endpoint("GET", "/wrong")
-    async def wrong() -> None:
-        raise HTTPError("too many pieces", status=409, properties={"most": 7})
-
-    @shop.endpoint("GET", "/mine", requires="sub == 'ann'")
-    async def mine(request: Request) -> str:
-        assert request.actor is not None
-        return str(request.actor["sub"])
-
-    @shop.endpoint("GET", ":444/inner")
-    async def inner() -> str:
-        return "inner"
-
-    @shop.endpoint("GET", "//root/")
-    async def root() -> str:
-        return "home"
-
-    @shop.endpoint("GET", "/status/{number}")
-    async def status(number: int) -> Response:
-        return Response(number, b"body")
-
-    return web, shop
+    return caller_and_service(make_memory)
 
 
 async def test_a_request_reaches_the_service_of_its_first_part(shop):
@@ -224,114 +100,6 @@ async def test_other_ports_can_be_opened_except_two(shop):
         ingress(web, ports=[888, 666])
 
 
-async def test_control_headers_do_not_enter(shop):
-    web, service = shop
-    forged = [
-        ("Microbus-Actor", actor_token({"sub": "ann"})), ("Microbus-From-Host", "bank.example"),
-        ("Microbus-Baggage-Tenant", "1"), ("Traceparent", "00-1"), ("X-Forwarded-For", "10.0.0.1"),
-        ("X-Forwarded-User", "root"), ("Connection", "X-Secret, close"), ("X-Secret", "1"),
-        ("Transfer-Encoding", "chunked"), ("Proxy-Authorization", "x"),
-    ]  # fmt: skip
-    async with web, service:
-        answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=forged)
-        told = json.loads(answer.body)
-        assert told["actor"] is None
-        assert told["source"] == told["headers"]["Microbus-From-Host"] == "web.example"
-        assert told["headers"]["X-Forwarded-For"] == "192.0.2.7"
-        for name in ("Microbus-Actor", "Microbus-Baggage-Tenant", "Traceparent", "X-Secret",
-                     "X-Forwarded-User", "Connection", "Transfer-Encoding"):  # fmt: skip
-            assert name not in told["headers"], name
-        assert (await ask(ingress(web), "GET", "/shop.example/mine", headers=forged)).status == 401
-        proxied = [("X-Forwarded-Host", "shop.org"), ("X-Forwarded-For", "10.0.0.1")]
-        answer = await ask(
-            ingress(web, proxied=True), "GET", "/shop.example/echo/x", headers=proxied
-        )
-        told = json.loads(answer.body)
-        assert told["headers"]["X-Forwarded-Host"] == "shop.org"
-        assert told["headers"]["X-Forwarded-For"] == "10.0.0.1"
-
-
-async def test_the_token_of_the_end_user_becomes_the_actor(shop):
-    web, service = shop
-    ann = actor_token({"sub": "ann", "iss": "access.token.core"})
-    old = actor_token({"sub": "ann", "iss": "access.token.core", "exp": 1})
-    app, url = ingress(web), "/shop.example/mine"
-    async with web, service:
-        answer = await ask(app, "GET", url, headers=[("Authorization", f"Bearer {ann}")])
-        assert (answer.status, answer.body) == (200, b"ann")
-        answer = await ask(app, "GET", url, headers=[("Cookie", f"x=1; Authorization={ann}")])
-        assert answer.body == b"ann"
-        answer = await ask(app, "GET", url, headers=[("Authorization", f"Bearer {old}")])
-        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert answer.error["error"] == "the actor token is refused: expired"
-        # A browser sends an old cookie with every request, which is then passed over.
-        expired = [("Cookie", f"Authorization={old}")]
-        answer = await ask(app, "GET", "/shop.example/echo/x", headers=expired)
-        assert (answer.status, json.loads(answer.body)["actor"]) == (200, None)
-        assert (await ask(app, "GET", url, headers=expired)).status == 401
-        opaque = [("Authorization", "Bearer of-another-system")]
-        told = json.loads((await ask(app, "GET", "/shop.example/echo/x", headers=opaque)).body)
-        assert told["actor"] is None
-        assert told["headers"]["Authorization"] == "Bearer of-another-system"
-
-
-async def test_a_signed_token_is_verified_with_the_keys_of_its_service(make):
-    """Outside of tests: nothing but a signature makes an actor."""
-    hosts = ("web.example", "shop.example", BEARER)
-    # Every request here is acknowledged: a busy machine has time for that.
-    web, shop, tokens = (make(host, deployment="LOCAL", round_trip=2) for host in hosts)
-    signer = TokenService(BEARER)
-    signer.add("k1")
-    tokens.endpoint("GET", ":888/jwks")(signer.jwks)
-
-    @shop.endpoint("GET", "/mine", requires="sub")
-    async def mine(request: Request) -> Response:
-        assert request.actor is not None
-        return Response(200, request.actor["sub"])
-
-    token = signer.sign(sub="ann")
-    unsigned = actor_token({"sub": "ann", "iss": BEARER})
-    app = ingress(web)
-    async with tokens, shop, web:
-        for given, status in (
-            (token, 200),
-            (token[:-4] + "AAAA", 401),
-            (unsigned, 401),
-            (signer.sign(sub="ann", exp=1), 401),
-            (signer.sign(sub="ann", iss="https://evil.example"), 401),
-        ):
-            for header in (
-                ("Authorization", f"Bearer {given}"),
-                ("Cookie", f"Authorization={given}"),
-            ):
-                answer = await ask(app, "GET", "/shop.example/mine", headers=[header])
-                assert answer.status == status, (header[0], given)
-                assert answer.body == b"ann" or status == 401
-
-
-async def test_cookies_and_redirects_pass(shop):
-    web, service = shop
-    async with web, service:
-        answer = await ask(ingress(web), "POST", "/shop.example/cookies")
-        assert answer.status == 201
-        assert [value for name, value in answer.pairs if name == "set-cookie"] == [
-            "a=1; Path=/; HttpOnly",
-            "b=2; Path=/",
-        ]
-        assert answer.headers["x-mark"] == "é"
-        assert "x-hop" not in answer.headers
-        assert "connection" not in answer.headers
-        answer = await ask(ingress(web), "GET", "/shop.example/away")
-        assert (answer.status, answer.headers["location"]) == (303, "/shop.example/echo/there")
-        for method, length in (("GET", 4), ("HEAD", 0)):
-            service_of = {"GET": "/shop.example/status/299", "HEAD": "/shop.example/large/4"}
-            answer = await ask(ingress(web), method, service_of[method])
-            assert (answer.headers["content-length"], len(answer.body)) == ("4", length)
-        for number, status in ((204, 204), (304, 304), (999, 502)):
-            answer = await ask(ingress(web), "GET", f"/shop.example/status/{number}")
-            assert (answer.status, answer.body) == (status, b"")
-
-
 async def test_bodies_travel_in_pieces_up_to_the_limit(make):
     web, service = make("web.example", max_body=700_000), make("shop.example", max_body=700_000)
 
@@ -374,52 +142,6 @@ async def test_errors_say_what_a_client_may_know(shop, make):
     async with prod:
         answer = await ask(ingress(prod), "GET", "/shop.example/nothing")
     assert answer.error == {"error": "ack timeout", "statusCode": 404}
-
-
-async def test_pages_of_other_origins(shop):
-    """A page may send requests if its origin is listed; Go's ingress trusts all by default."""
-    web, service = shop
-    other, evil = ("Origin", "https://App.example"), ("Origin", "https://evil.example")
-    app, url = ingress(web, origins=["https://app.example"]), "/shop.example/cookies"
-    async with web, service:
-        answer = await ask(app, "POST", url, headers=[other])
-        assert answer.status == 201
-        assert answer.headers["access-control-allow-origin"] == "https://App.example"
-        assert answer.headers["access-control-allow-credentials"] == "true"
-        assert answer.headers["vary"] == "Origin"
-        assert "X-Mark" in answer.headers["access-control-expose-headers"]
-        answer = await ask(app, "GET", "/shop.example/wrong", headers=[other])
-        assert answer.status == 409  # an error can be read, too
-        assert answer.headers["access-control-allow-origin"] == "https://App.example"
-        preflight = [
-            ("Access-Control-Request-Method", "PUT"),
-            ("Access-Control-Request-Headers", "x-mark"),
-        ]
-        answer = await ask(app, "OPTIONS", url, headers=[other, *preflight])
-        assert (answer.status, answer.body) == (204, b"")
-        assert "PUT" in answer.headers["access-control-allow-methods"]
-        assert answer.headers["access-control-allow-headers"] == "x-mark"
-        for origin in (evil, ("Origin", "null"), ("Origin", "https://app.example.evil")):
-            for method in ("POST", "OPTIONS"):
-                answer = await ask(app, method, url, headers=[origin, *preflight])
-                assert answer.status == 403
-                assert "access-control-allow-origin" not in answer.headers
-        own = ("Origin", "https://front.example:8080")
-        assert (await ask(ingress(web), "POST", url, headers=[own])).status == 201
-        assert (await ask(ingress(web), "POST", url, headers=[evil])).status == 403
-
-
-async def test_a_cookie_does_not_act_for_pages_of_any_origin(shop):
-    web, service = shop
-    ann = actor_token({"sub": "ann"})
-    given = [("Origin", "https://evil.example"), ("Cookie", f"Authorization={ann}")]
-    app = ingress(web, origins=["*"])
-    async with web, service:
-        answer = await ask(app, "GET", "/shop.example/mine", headers=given)
-        assert answer.status == 401
-        assert "access-control-allow-credentials" not in answer.headers
-        given[1] = ("Authorization", f"Bearer {ann}")
-        assert (await ask(app, "GET", "/shop.example/mine", headers=given)).status == 200
 
 
 async def test_the_time_budget_is_that_of_the_client_if_it_is_less(shop):
@@ -619,184 +341,6 @@ async def test_a_web_socket_is_closed(make_memory):
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-#: Fields of a connection (RFC 9110, 7.6.1, and what browsers and proxies still send).
-OF_CONNECTION = [
-    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
-    "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Host", "Content-Length",
-    "Request-Timeout", "Traceparent", "Tracestate", "X-Named", "X-named-Too",
-]  # fmt: skip
-
-
-async def test_no_field_of_a_connection_passes_either_way(near):
-    web, service = near
-    given = dict.fromkeys(OF_CONNECTION, "9") | {"Connection": "x-NAMED , close,x-named-too"}
-    given |= {"Microbus-Mine": "1", "X-Kept": "1"}
-
-    @service.endpoint("GET", "/all")
-    async def everything() -> Response:
-        return Response(200, b"four", headers=given)
-
-    async with web, service:
-        asked = [(name, each) for name, each in given.items() if name not in ("Host",)]
-        asked += [("Connection", "x-second"), ("X-Second", "9")]
-        answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=asked)
-        told = {name.lower() for name in json.loads(answer.body)["headers"]}
-        assert told.isdisjoint({*map(str.lower, OF_CONNECTION), "microbus-mine", "x-second"}), told
-        assert "x-kept" in told
-        answer = await ask(ingress(web), "GET", "/shop.example/all")
-        left = set(answer.headers)
-        assert left & {*map(str.lower, OF_CONNECTION), "microbus-mine"} == {"content-length"}
-        assert (answer.headers["content-length"], answer.headers["x-kept"]) == ("4", "1")
-
-
-@pytest.mark.parametrize("proxied", [False, True])
-@pytest.mark.parametrize("named", [False, True])
-async def test_where_a_request_came_from(near, proxied, named):
-    web, service = near
-    given = {"Host": "h", "For": "10.0.0.1", "Proto": "https", "Prefix": "/p", "Path": "/q"}
-    headers = [
-        (f"X-Forwarded-{name}", each) for name, each in given.items() if named or name != "Host"
-    ]
-    async with web, service:
-        answer = await ask(
-            ingress(web, proxied=proxied), "GET", "/shop.example/echo/x", headers=headers
-        )
-    told = json.loads(answer.body)["headers"]
-    own = {"Host": "front.example:8080", "For": "192.0.2.7", "Proto": "http", "Prefix": ""}
-    expected = (given if proxied and named else own) | {"Path": "/shop.example/echo/x"}
-    assert {name: told[f"X-Forwarded-{name}"] for name in expected} == expected
-
-
-async def test_a_server_that_does_not_know_its_client(near):
-    web, service = near
-    answer, sent = Answer(), [{"type": "http.request"}]
-    scope = {"type": "http", "method": "GET", "path": "/shop.example/echo/é x", "query_string": b"",
-             "headers": [(b"x-mark", "é".encode("latin-1"))], "client": None}  # fmt: skip
-
-    async def receive() -> dict[str, Any]:
-        return sent.pop() if sent else await asyncio.Event().wait()
-
-    async with web, service:
-        await ingress(web)(scope, receive, answer.take)
-    told = json.loads(answer.body)
-    assert told["path"] == "/echo/é x"
-    names = ("Host", "For", "Proto", "Prefix", "Path")
-    found = [told["headers"][f"X-Forwarded-{name}"] for name in names]
-    assert found == ["", "", "http", "", "/shop.example/echo/? x"]
-    assert told["headers"]["X-Mark"] == "é"
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ([("Authorization", "Bearer {}")], 200), ([("Authorization", "bearer  {} ")], 200),
-        ([("Authorization", "BEARER {}")], 200), ([("Authorization", "Basic {}")], 401),
-        ([("Authorization", "{}")], 401), ([("Authorization", "Bearer ")], 401),
-        ([("Cookie", "Authorization={}")], 200), ([("Cookie", 'Authorization="Bearer {}"')], 200),
-        ([("Cookie", "authorization={}")], 401), ([("Cookie", "Authorization={}; a[]=\x7f")], None),
-        ([("Authorization", "Basic x"), ("Cookie", "Authorization={}")], 200),
-        ([("Authorization", "Bearer  "), ("Cookie", "Authorization={}")], 200),
-        ([("Cookie", "Author;ization={}")], 401), ([("Cookie", "a,b=1; Authorization={}")], None),
-    ],
-)  # fmt: skip
-async def test_the_token_of_a_request(near, headers, status):
-    web, service = near
-    token = actor_token({"sub": "ann", "iss": "access.token.core"})
-    given = [(name, value.format(token)) for name, value in headers]
-    async with web, service:
-        answer = await ask(ingress(web), "GET", "/shop.example/mine", headers=given)
-    assert answer.status in ((200, 400, 401) if status is None else (status,))
-
-
-@pytest.mark.parametrize(
-    ("listed", "origin", "status", "named"),
-    [
-        ([], "https://FRONT.example:8080", 201, None), ([], "http://front.example:8080", 201, None),
-        ([], "https://front.example", 403, None), ([], "front.example:8080", 403, None),
-        ([], "null", 403, None), (["*"], "null", 201, False),
-        (["*"], "https://a.example", 201, False),
-        (["*", "https://A.example"], "https://a.EXAMPLE", 201, True),
-        (["https://a.example"], "https://a.example:444", 403, None),
-        (["https://a.example"], "http://a.example", 403, None),
-        (["https://a.example"], "", 201, None),
-    ],
-)  # fmt: skip
-async def test_the_origin_of_a_page(near, listed, origin, status, named):
-    web, service = near
-    app, url = ingress(web, origins=listed), "/shop.example/cookies"
-    async with web, service:
-        answer = await ask(app, "POST", url, headers=[("Origin", origin)] if origin else [])
-    assert answer.status == status
-    assert answer.headers.get("access-control-allow-origin") == (None if named is None else origin)
-    told = answer.headers.get("access-control-allow-credentials")
-    assert told == ("true" if named else None)
-
-
-@pytest.mark.parametrize(
-    ("origin", "host", "own"),
-    [
-        ("https://front.example", "Front.EXAMPLE", True), ("https://front.example", "", False),
-        ("null", "null", False), ("null", "", False), ("", "front.example", True),
-    ],
-)  # fmt: skip
-def test_the_own_origin_of_an_ingress_is_that_of_its_host(origin, host, own):
-    headers = Headers({"Origin": origin} | ({"Host": host} if host else {}))
-    if own:
-        assert Origins([]).check(headers) == (Headers(), True)
-    else:
-        with pytest.raises(HTTPError):
-            Origins([]).check(headers)
-
-
-async def test_an_origin_of_any_length_is_refused_in_few_words(near):
-    web, service = near
-    async with web, service:
-        for size, shown in ((200, 200), (201, 200)):
-            headers = [("Origin", "x" * size)]
-            answer = await ask(ingress(web), "GET", "/shop.example/cookies", headers=headers)
-            told = f"requests of pages of {'x' * shown!r} are not allowed (origins)"
-            assert (answer.status, answer.error["error"]) == (403, told)
-
-
-async def test_a_preflight_names_an_origin_and_a_method(near):
-    web, service = near
-    origin, method = ("Origin", "https://a.example"), ("Access-Control-Request-Method", "PUT")
-    app, url = ingress(web, origins=["https://a.example"]), "/shop.example/echo/x"
-    async with web, service:
-        for verb, headers in (
-            ("OPTIONS", [origin]), ("OPTIONS", [method]), ("POST", [origin, method]),
-        ):  # fmt: skip
-            answer = await ask(app, verb, url, headers=headers)
-            assert (answer.status, json.loads(answer.body)["method"]) == (200, verb)
-        answer = await ask(app, "OPTIONS", url, headers=[origin, method])
-    assert answer.status == 204
-    assert answer.headers == {
-        "access-control-allow-origin": "https://a.example", "vary": "Origin",
-        "access-control-allow-credentials": "true", "access-control-max-age": "600",
-        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
-        "cache-control": "no-store",
-    }  # fmt: skip
-
-
-async def test_what_a_page_may_read_is_added_to_what_the_service_says(near):
-    web, service = near
-
-    @service.endpoint("GET", "/varied")
-    async def varied() -> Response:
-        return Response(200, headers={"Vary": "Accept", "X-Mark": "1"})
-
-    app = ingress(web, origins=["https://a.example"])
-    async with web, service:
-        url, origin = "/shop.example/varied", ("Origin", "https://a.example")
-        answer = await ask(app, "GET", url, headers=[origin])
-        assert answer.headers["vary"] == "Accept, Origin"
-        exposed = answer.headers["access-control-expose-headers"].split(", ")
-        assert {"X-Mark", "Vary", "Cache-Control"} <= set(exposed)
-        answer = await ask(app, "GET", url)
-        assert answer.headers["vary"] == "Accept"
-        assert not [name for name in answer.headers if name.startswith("access-control")]
-
-
 @pytest.mark.parametrize(
     ("limit", "size", "announced", "status"),
     [(1000, 1000, "1000", 200), (1000, 1000, None, 200), (1000, 1001, None, 413),
@@ -954,7 +498,7 @@ async def test_another_protocol_is_refused(make_memory):
 
 
 async def test_a_connector_that_runs_outlives_the_server(make_memory, caplog):
-    """Who started it was told that there is no broker."""
+    """The program that started it was told that there is no broker."""
     web, told = make_memory("web.example"), []
 
     async def receive() -> dict[str, Any]:
