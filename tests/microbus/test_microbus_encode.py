@@ -390,9 +390,11 @@ def test_exactly_1024_bytes_are_allowed(engine):
 
 
 @pytest.mark.requirement("A10")
-def test_port_zero_warns_and_is_legal():
-    with pytest.warns(UnheardPort):
-        subject = microbus.encode_request(**(REQUEST | {"port": 0}))
+@pytest.mark.parametrize("port", [0, "0"])
+def test_port_zero_warns_and_is_legal(port):
+    with pytest.warns(UnheardPort) as caught:
+        subject = microbus.encode_request(**(REQUEST | {"port": port}))
+    assert [each.filename for each in caught] == [__file__], "the line of the caller"
     assert subject == "microbus.safe.0.by_com.example_com._.GET.path"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
