@@ -18,6 +18,7 @@ from worlds import Case
 from patience import wait_until
 from subtrie._cli.app import app
 from subtrie._cli.audit_follow import Following, _Watcher, next_reading
+from subtrie.acl import Permissions
 from subtrie.audit import Questions, audit, open_run
 from subtrie.audit._answers.questions import load_code
 from subtrie.audit._answers.receivers import at_rows, history_rows
@@ -161,6 +162,18 @@ def test_a_finding_is_printed_when_it_first_appears(tmp_path: Path, capsys: Any)
         assert watcher.refresh()
         assert not watcher.refresh()
         assert capsys.readouterr().out.count("error spoofed: ") == printed
+
+
+def test_the_rules_may_be_those_of_services_that_have_not_begun(tmp_path: Path) -> None:
+    """Of a log that has ended that is an error; one that grows may have their messages later."""
+    log, out = tmp_path / "nats.log", tmp_path / "run"
+    log.write_text(SHORT.format("stock") + CALLED)
+    questions = Questions(rules={"late.shop": Permissions(publish_allow=["prod.>"])})
+    with pytest.raises(ValueError, match="the rules name no service of the traffic"):
+        audit([str(log)], questions=questions)
+    assert GrowingAudit([str(log)], str(out), questions=questions).read_on(complete=True)
+    used = {row["rule"]: row["accepted"] for row in open_run(out).rows("permission_usage")}
+    assert used["prod.>"] == 0
 
 
 def test_a_result_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path) -> None:
