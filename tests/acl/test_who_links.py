@@ -47,6 +47,16 @@ def test_a_listener_for_leaf_nodes_was_said_to_link_no_other_broker(hub):
     run("who", "A:x", hub, "--user", "svc", status=0)
 
 
+def test_leaf_nodes_are_named_once_for_each_account_with_such_a_user(tmp_path):
+    path = tmp_path / "hub.conf"
+    more = HUB.replace("svc, password: open }", "svc, password: open }, { user: two, password: x }")
+    path.write_text(f"{more}leafnodes {{ listen: '127.0.0.1:-1' }}\n")
+    rows = [json.loads(line) for line in run("who", "A:x", path, "--json", status=2).splitlines()]
+    assert [each["user"] for each in rows] == [
+        "A/svc", "A/two", "others by leaf nodes as A/svc (line 5)",
+    ]  # fmt: skip
+
+
 def test_a_leaf_node_brings_in_a_client_without_a_login(hub, tmp_path):
     """The case of the listener, on two live brokers."""
     with socket.socket() as free:
