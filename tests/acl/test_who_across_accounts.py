@@ -117,6 +117,24 @@ def test_who_can_call_a_service_from_another_account(path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("mapped", "listed"), [("ask.old", False), ("other.old", True)])
+def test_a_mapping_that_takes_some_messages_away_leaves_no_subscription_to_all(
+    mapped, listed, tmp_path
+):
+    """The user of B receives what A asks, except the subject that B maps to another one."""
+    file = tmp_path / "nats.conf"
+    file.write_text(f"""accounts {{
+  A {{ users: [ {{ user: a, password: open }} ]
+      imports: [ {{ service: {{ account: B, subject: "ask.>" }} }} ] }}
+  B {{ users: [ {{ user: b, password: open }} ], exports: [ {{ service: "ask.>" }} ]
+      mappings: {{ "{mapped}": "elsewhere" }} }}
+}}
+""")
+    every = users(ask(file, "A:ask.>", str(file), "--verb", "subscribe"))
+    assert every == ["A/a", "B/b"][: 1 + listed]
+    assert users(ask(file, "A:ask.new", str(file), "--verb", "subscribe")) == ["A/a", "B/b"]
+
+
 def test_a_weight_is_named(path):
     rows = ask(path, "PAY:half.1", path, "--verb", "receive")
     assert users(rows) == ["WEB/admin"]
