@@ -80,6 +80,11 @@ def test_a_role_needs_no_more_than_its_target_tells(role, of, publish, subscribe
     assert (permissions.allow_responses is not None) is (role == "service")
 
 
+def test_a_colon_is_part_of_a_subject_where_no_streams_are_given():
+    done = CliRunner().invoke(app, ["acl", "need", "request", "svc:ask", "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["publish_allow"]) == (0, ["svc:ask"])
+
+
 def test_the_inbox_of_a_client_is_its_own():
     assert set(needed("pull", target(consumer="pull", inbox="_INBOX_me")).subscribe) == {
         "_INBOX_me.>"
