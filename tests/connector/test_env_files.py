@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from subtrie.connector import Connector, _config_folders, _env_files, _io_thread
+from subtrie.connector import Connector, _config_folders, _env_files
 from subtrie.connector._config import read_config_files
 from subtrie.connector._env_files import read_env_files
-
-from .nats_server import NatsServer
 
 HOST = "shop.example"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and owners are of POSIX")
@@ -174,15 +171,6 @@ async def test_the_line_at_startup_names_the_files_that_set_something(caplog):
         pass
     (line,) = [text for text in caplog.messages if " up as " in text]
     assert line.endswith(f", settings from {Path.cwd() / 'env.yaml'}")
-
-
-@pytest.mark.parametrize(("value", "lowered"), [("", True), ("0", True), ("1", False)])
-async def test_the_switch_interval_can_be_kept(monkeypatch, broker: NatsServer, value, lowered):
-    monkeypatch.setenv("SUBTRIE_KEEP_SWITCH_INTERVAL", value)
-    before = sys.getswitchinterval()
-    async with Connector(HOST, nats=broker.url, short_circuit=False, transport="native"):
-        assert (sys.getswitchinterval() == pytest.approx(_io_thread.SWITCH_INTERVAL)) is lowered
-    assert sys.getswitchinterval() == before
 
 
 @pytest.mark.parametrize(
