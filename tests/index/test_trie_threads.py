@@ -391,3 +391,28 @@ def test_a_long_query_has_a_handle_of_each_subscription_that_it_found():
             done.set()
 
     run(writer, reader)
+
+
+@pytest.mark.parametrize("values", [None, ["first"]])
+def test_what_is_added_to_an_opened_index_during_a_batch_has_its_own_value(values):
+    """Its id is the next one after those of which the image has values."""
+    import subtrie._subtrie
+
+    pa = pytest.importorskip("pyarrow")
+    written = subtrie._subtrie.SubjectTrie()
+    written.add("a", None)
+    subjects = pa.chunked_array([pa.repeat("a", 1_000)] * 300)
+    for _ in range(30):
+        trie = subtrie._subtrie.SubjectTrie.from_bytes(written.to_bytes(), values)
+        thread = threading.Thread(target=trie.add, args=("a", "added"))
+        thread.start()
+        found = trie.match_batch(subjects)
+        thread.join(60)
+        both = trie.match("a")
+        assert both == ("first" if values else 0, "added")
+        counts = [len(found.values(row)) for row in (0, len(found) - 1)]
+        assert counts == sorted(counts)
+        for row, count in zip((0, len(found) - 1), counts, strict=True):
+            assert found.values(row) == both[:count]
+        if counts == [1, 2]:
+            break
