@@ -468,6 +468,12 @@ def test_a_pinned_route_omits_its_account(engine):
         assert (op.account, op.subject, bytes(op)) == ("APP", "a", line)
 
 
+def test_an_operation_without_a_subject_has_no_account_on_a_pinned_route(engine):
+    for line in (b"PING\r\n", b"PONG\r\n", b"INFO {}\r\n"):
+        op = one(engine, line, "route", pinned_account="APP")
+        assert (op.account, op.subject, bytes(op)) == (None, None, line)
+
+
 def test_a_peer_that_announced_lnocu_names_the_origin(engine):
     op = one(engine, b"LS- o $G a\r\n", "route", lnocu=True)
     assert (op.origin, op.account, op.subject) == ("o", "$G", "a")

@@ -52,6 +52,16 @@ def test_spaces_and_the_bytes_after_ping_are_bounded(engine, stream):
     assert fault(engine, "client", stream)[0] == "max control line"
 
 
+@pytest.mark.parametrize("blank", [b" ", b"\t"])
+def test_the_most_blanks_before_the_arguments(engine, blank):
+    """The one after the name is not counted, nor are they with the arguments."""
+    for more, wanted in ((1, None), (2, ("max control line", len(b"PUB") + 11))):
+        stream = b"PUB" + blank * (10 + more) + b"a.b.c.d 0\r\n\r\n"
+        for cut in range(len(stream)):
+            found = fault(engine, "client", stream[:cut], stream[cut:], max_control_line=10)
+            assert found == wanted
+
+
 @pytest.mark.parametrize(
     ("conn", "line"),
     [

@@ -44,6 +44,16 @@ def test_an_error_has_the_state_of_the_parser(engine, stream, state):
     assert caught.value.state == state
 
 
+@pytest.mark.parametrize("name", [b"PING", b"PONG", b"+OK"])
+def test_the_place_of_text_after_an_operation_without_arguments_is_told(engine, name):
+    conn = "server_to_client" if name == b"+OK" else "client"
+    for between, text in ((b"", b"x"), (b" ", b"x y"), (b" \t ", b"x\t")):
+        with pytest.raises(WireError) as caught:
+            engine.Parser(conn, dialect="strict").feed(name + between + text + b"\r\n")
+        found = (caught.value.cause, caught.value.position, caught.value.state)
+        assert found == ("no delimiter", len(name + between), "name")
+
+
 def test_client_side_errors_have_the_reason_parse(engine):
     with pytest.raises(WireError) as caught:
         engine.Parser("server_to_client").feed(b"MSG a x 1\r\n")
