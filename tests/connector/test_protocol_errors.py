@@ -61,7 +61,7 @@ def pieces(stream: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def shown(item: Any) -> Any:
-    return item if isinstance(item, tuple) else (item.op, item.raw)
+    return item if isinstance(item, tuple) else (item.op, item.raw, item.offset)
 
 
 def read(engine: Any, parts: list[bytes]) -> tuple[Any, ...]:
