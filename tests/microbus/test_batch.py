@@ -181,6 +181,17 @@ def test_bytes_that_are_not_utf8(engine):
     assert engine.decode_batch(["a\ud800"])[0]["reason"] == "surrogate"
 
 
+def test_only_bytes_of_an_encoded_surrogate_are_named_as_one(engine):
+    """They begin with those of U+D800 to U+DFFF, whole or cut off."""
+    reasons = {
+        b"\xed\xa0\x80": "surrogate", b"a\xed\xbf\xbf": "surrogate", b"\xed\xa0": "surrogate",
+        b"\xed\x9f": "utf8", b"a\xed\x80": "utf8", b"\xed": "utf8", b"\xedx": "utf8",
+        b"\xee\xa0": "utf8", b"\xec\xa0": "utf8",
+    }  # fmt: skip
+    batch = engine.decode_batch(pa.array(list(reasons), pa.binary()))
+    assert [batch[row]["reason"] for row in range(len(reasons))] == list(reasons.values())
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [
@@ -275,6 +286,19 @@ def test_an_id_beyond_int32_is_refused_as_the_nearest():
     assert list(_subtrie.nearest_batch(trie, ["a.c"])[0]) == [2**31 - 1]
     with pytest.raises(OverflowError):
         _subtrie.nearest_batch(trie, ["a.c", "x.z"])
+
+
+def test_the_nearest_patterns_of_a_dictionary_are_those_of_its_rows():
+    from subtrie import _subtrie
+
+    trie = _subtrie.SubjectTrie()
+    for pattern in ("a.b", "x.y.z", "q"):
+        trie.add(pattern, None)
+    rows = ["x.y.a", "a.c", None, "x.y.a", "q", "a.c", "x.y.a"]
+    found = [list(each) for each in _subtrie.nearest_batch(trie, rows)]
+    assert found == [[1, 0, -1, 1, -1, 0, 1], [2, 1, -1, 2, -1, 1, 2]]
+    column = pa.array(rows).dictionary_encode()
+    assert [list(each) for each in _subtrie.nearest_batch(trie, column)] == found
 
 
 @pytest.mark.parametrize("threads", [10**9, 10**30])
