@@ -72,6 +72,22 @@ def test_a_stray_line_before_a_division_is_no_server_that_alternates():
         assert reader.alternating is None
 
 
+def test_a_process_that_was_stray_before_a_division_is_another_server_after_it():
+    own, other = of_process(7), of_process(8, 2)
+    lines = [*own[:50], other[0], *own[50:100], other[1], *own[100:]]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    divider = native().LogDivider([sum(len(line) + 1 for line in lines[:60])])
+    assert divider.feed(data)
+    ((start, state),) = divider.take()
+    found = []
+    for begin, known in ((0, None), (start, state)):
+        reader = native().TraceReader(["op"], begin, None, state=known)
+        reader.feed(data[begin:])
+        found.append(reader.alternating)
+    tells = sum(len(line) + 1 for line in lines[:102])
+    assert found == [("7", "8", tells)] * 2
+
+
 def test_a_stray_line_where_lines_are_skimmed_is_no_server_that_alternates():
     trace = Trace(pid=7)
     for at in range(100):
