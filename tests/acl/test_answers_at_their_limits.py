@@ -20,7 +20,7 @@ from subtrie.acl import (
     _reach,
     narrowed,
 )
-from subtrie.acl._account import Account, Activation, Export, Import
+from subtrie.acl._account import Account, Activation, Export, Import, add_implied
 from subtrie.acl._decision import differs_at, nearest
 from subtrie.acl._entitlement import entitlement
 from subtrie.acl._rule_usage import refusals, uncovered
@@ -141,6 +141,10 @@ def test_the_rule_that_entitles_is_the_first_that_allows():
     assert entitlement(rules, "q.y", "receive").rule == "q.> w"
     assert entitlement(rules, "s.y", "subscribe").rule == "s.*"
     assert entitlement(rules, "q.y", "subscribe").rule == "q.> w"
+    group = Permissions(subscribe_allow=["q.> w", "q.> v", "q.*"], subscribe_deny=["q.x", "q.y w"])
+    assert entitlement(group, "q.z", "receive").rule == "q.*", "without a queue"
+    of_queue = Permissions(subscribe_allow=["q.> w", "q.> v"], subscribe_deny=["q.y w"])
+    assert entitlement(of_queue, "q.y", "receive").rule == "q.> v", "in the queue of the entry"
     assert entitlement(Permissions(), "a", "publish").rule == "everything"
     found = entitlement(unknown(), "a", "publish")
     assert (found.rule, found.determined) == ("decided elsewhere, by somebody else", False)
@@ -162,6 +166,22 @@ ARRIVES = {
     "half.x": {("half.x",), ("to.x",)}, "lost": {(), ("to",)}, "gone": {()},
     "sure.x": {("to.x",)}, "other": {("other",)},
 }  # fmt: skip
+
+
+def test_a_queue_group_gets_a_message_by_one_of_its_ways(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("""accounts {
+  A { users: [ { user: a, password: x } ], exports: [ { stream: "o.>" } ] }
+  B { users: [ { user: b, password: x } ]
+      imports: [ { stream: { account: A, subject: "o.*" }, to: "b.*" }
+                 { stream: { account: A, subject: "o.*" }, to: "c.*" } ] }
+}
+""")
+    deployment = Deployment.load(path)
+    every = deployment.delivery("A/a", "o.x", "B/b", ">")
+    assert (every.subjects, every.determined) == (("b.x", "c.x"), True)
+    one = deployment.delivery("A/a", "o.x", "B/b", ">", queue="q")
+    assert (one.possible, one.determined) == ((("b.x",), ("c.x",)), False)
 
 
 def test_what_chance_decides_is_what_a_live_broker_may_do(tmp_path):
@@ -266,7 +286,18 @@ def test_an_activation_is_revoked_up_to_its_second():
 
 
 def test_an_account_of_which_the_name_alone_is_known_gets_no_imports():
-    assert Account("A", known=False).implied == []
+    accounts = {"SYS": Account("SYS"), "A": Account("A", known=False), "B": Account("B")}
+    add_implied(accounts, "SYS", stored=True)
+    assert {name: len(each.implied) for name, each in accounts.items()} == {
+        "SYS": 0, "A": 0, "B": 5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("subject", "allowed"), [("a.ME", True), ("a.YOU", False), ("a", False)])
+def test_an_import_names_its_account_at_the_position_of_the_export(subject, allowed):
+    """One that is too short for it names none."""
+    export = Export("stream", ">", position=2)
+    assert export.allows(Import("stream", "X", subject, subject), "ME") is allowed
 
 
 # --- traffic
