@@ -52,6 +52,21 @@ def test_deliveries_between_accounts_are_those_of_the_broker(seed, tmp_path, cap
     assert min(counts["across yes"], counts["across no"], counts["renamed"]) >= 20
 
 
+@pytest.mark.parametrize(("publish", "unused"), [("JSA.>", False), ("other", True)])
+def test_an_import_of_the_api_of_streams_needs_a_user_that_sends(publish, unused, tmp_path):
+    """The broker itself receives what arrives at the other end."""
+    path = tmp_path / "nats.conf"
+    path.write_text(f"""jetstream: on
+accounts {{
+  A {{ jetstream: on, exports: [ {{ service: "$JS.API.>" }} ] }}
+  B {{ users: [ {{ user: b, password: open, permissions: {{ publish: "{publish}" }} }} ]
+      imports: [ {{ service: {{ account: A, subject: "$JS.API.>" }}, to: "JSA.>" }} ] }}
+}}
+""")
+    found = [each for each in Deployment.load(path).unused() if each.code == "unused-import"]
+    assert [(each.account, each.line) for each in found] == [("B", 5)] * unused
+
+
 def test_a_file_of_questions_with_answers(tmp_path):
     question = {"publisher": "SHOP/till", "subject": "old.book", "receiver": "WEB/page",
                 "pattern": "sold.>", "expect": ["sold.done.book"]}  # fmt: skip
