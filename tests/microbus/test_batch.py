@@ -181,6 +181,17 @@ def test_bytes_that_are_not_utf8(engine):
     assert engine.decode_batch(["a\ud800"])[0]["reason"] == "surrogate"
 
 
+@pytest.mark.parametrize(("dialect", "valid"), [("strict", [0]), ("server", [0, 5, 6])])
+def test_bytes_that_are_not_utf8_match_nothing_in_any_dialect(engine, dialect, valid):
+    trie = engine.SubjectTrie(dialect=dialect)
+    trie.add(">", "all")
+    data = [b"ok", b"\xff", b"a\xed\xa0\x80", b"caf\xc3", None, b"caf\xc3\xa9", b"a.\xc3\xa9.b"]
+    found = trie.match_batch(pa.array(data, pa.binary()))
+    for row in range(len(data)):
+        assert found.values(row) == (("all",) if row in valid else ())
+    assert found.valid[0] == sum(1 << row for row in valid)
+
+
 def test_only_bytes_of_an_encoded_surrogate_are_named_as_one(engine):
     """They begin with those of U+D800 to U+DFFF, whole or cut off."""
     reasons = {
