@@ -210,6 +210,34 @@ def test_a_callout_decides_for_all_but_its_own_users(tmp_path):
     assert (bool(decision), decision.known) == (False, False)
 
 
+def test_beside_others_of_a_callout_the_only_user_that_is_listed_is_taken(tmp_path):
+    more = f"auth_callout {{ issuer: {ACCOUNT_KEY}, auth_users: [ u ] }}"
+    assert Permissions.load(written(tmp_path, users(U, more=more))).publish_allow == ("a",)
+
+
+@pytest.mark.parametrize(("named", "refused"), [("", True), (", account: B", False)])
+def test_a_user_without_an_account_is_one_of_the_callout_of_the_global_account(
+    named, refused, tmp_path
+):
+    """The broker lets none of them ask the callout."""
+    more = f"auth_callout {{ issuer: {ACCOUNT_KEY}, auth_users: [ u ]{named} }}"
+    text = users("{ user: u }", more=more) + "accounts { B {} }"
+    user = Permissions.load_all(written(tmp_path, text))["u"]
+    assert bool(user.can_publish("$SYS.REQ.USER.AUTH")) is not refused
+    assert user.can_publish("x")
+
+
+def test_users_with_the_permissions_of_their_account_keep_their_own_places(tmp_path):
+    text = (
+        "accounts { A { default_permissions { publish: d }\n users = [\n"
+        "{ user: u, allowed_connection_types: [ MQTT ] }\n{ user: v } ] } }"
+    )
+    found = Permissions.load_all(written(tmp_path, text))
+    assert {name: (each.publish_allow, each.place.line) for name, each in found.items()} == {
+        "A/u": (("d",), 3), "A/v": (("d",), 4),
+    }  # fmt: skip
+
+
 def test_a_configuration_in_operator_mode_has_no_users(tmp_path):
     path = written(tmp_path, "operator: some.jwt\nresolver: MEMORY\n" + users(U))
     with pytest.raises(PermissionsError) as caught:
