@@ -293,13 +293,6 @@ def test_an_account_of_which_the_name_alone_is_known_gets_no_imports():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("subject", "allowed"), [("a.ME", True), ("a.YOU", False), ("a", False)])
-def test_an_import_names_its_account_at_the_position_of_the_export(subject, allowed):
-    """One that is too short for it names none."""
-    export = Export("stream", ">", position=2)
-    assert export.allows(Import("stream", "X", subject, subject), "ME") is allowed
-
-
 # --- traffic
 
 
