@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
-from subtrie.connector import HTTPError
+from subtrie.connector import HTTPError, _static
+from subtrie.testing import actor_token
 
 URL = "https://web.example/assets"
 
@@ -114,8 +116,6 @@ async def test_links_are_followed_inside_and_not_outside(serving, folder):
 
 
 async def test_a_link_that_replaces_a_folder_meanwhile_is_not_followed(folder, monkeypatch):
-    from subtrie.connector import _static
-
     inside = _static._inside
 
     def swapped(base, names):
@@ -128,6 +128,32 @@ async def test_a_link_that_replaces_a_folder_meanwhile_is_not_followed(folder, m
     monkeypatch.setattr(_static, "_inside", swapped)
     with pytest.raises(HTTPError, match="404: no such file"):
         _static._response(folder, ["docs", "secret.txt"], 1000, {})
+
+
+async def test_files_may_require_claims(make_memory, folder):
+    caller, web = make_memory("caller.example"), make_memory("web.example")
+    web.static("/assets/{name...}", folder, requires="sub == 'ann'")
+    token = actor_token({"sub": "ann"})
+    async with caller, web:
+        for method in ("GET", "HEAD"):
+            for actor, status in ((None, 401), (actor_token({"sub": "bob"}), 403), (token, 200)):
+                headers = {} if actor is None else {"Microbus-Actor": actor}
+                try:
+                    got = await caller.request(method, f"{URL}/app.js", headers=headers)
+                except HTTPError as error:
+                    got = error
+                assert got.status == status
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="descriptors cannot be counted")
+@pytest.mark.parametrize("path", ["docs/index.html", "app.js", "docs/missing", "docs/pipe"])
+def test_no_descriptor_stays_open(folder, path):
+    os.mkfifo(folder / "docs" / "pipe")
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        with contextlib.suppress(HTTPError):
+            _static._response(folder, path.split("/"), 1000, {})
+    assert len(os.listdir("/dev/fd")) == before
 
 
 async def test_a_file_that_a_client_has_is_not_sent_again(serving, folder):

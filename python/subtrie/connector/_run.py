@@ -46,8 +46,7 @@ async def serve(*connectors: Connector) -> None:
         await stop.wait()
     finally:
         for connector in reversed(connectors):
-            if connector.running:
-                await connector.shutdown()
+            await connector.shutdown()
 
 
 async def _until(stop: asyncio.Event, work: Awaitable[None]) -> None:
