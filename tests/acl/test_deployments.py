@@ -11,7 +11,7 @@ import nkeys
 import pytest
 from click.testing import CliRunner
 from operator_mode import OperatorMode
-from operators import connecting, key, token
+from operators import Operator, connecting, key, token
 from raw_client import RawClient
 
 from servers import loads, monitor, serving
@@ -176,6 +176,50 @@ def test_what_a_store_holds_and_the_broker_ignores(tmp_path):
     with pytest.raises(PermissionsError) as caught:
         Deployment.load(tmp_path / "empty")
     assert caught.value.reason == "store-empty"
+
+
+def test_an_import_from_an_account_that_is_not_given_may_be_allowed(tmp_path):
+    operator = OperatorMode(ACCOUNTS)
+    folder = operator.store(tmp_path / "store")
+    (folder / "op" / "accounts" / "SHOP" / "SHOP.jwt").unlink()
+    web = Deployment.load(folder)
+    assert len(web.accounts["WEB"].imports) == 2
+    assert web.ignored == []
+    shop = operator.keys["SHOP"].public_key.decode()
+    assert any(f"the account {shop} is not given" in each for each in web.unseen)
+
+
+def test_accounts_of_one_name_are_named_by_their_keys(tmp_path):
+    keys = set()
+    for number in range(2):
+        operator = Operator()
+        keys.add(operator.account.public_key.decode())
+        (tmp_path / f"account{number}.jwt").write_text(operator.account_jwt)
+        (tmp_path / f"user{number}.jwt").write_text(operator.user({"pub": {"allow": ["a"]}})[0])
+    found = Deployment.load(tmp_path)
+    assert keys <= found.accounts.keys()
+    assert found.users.keys() == {f"{each}/user" for each in keys}
+    (tmp_path / "account1.jwt").unlink()
+    (tmp_path / "user1.jwt").unlink()
+    assert Deployment.load(tmp_path).users.keys() == {"account/user"}
+
+
+def test_a_connection_of_a_revoked_user_is_ignored(tmp_path):
+    """The broker is about to close it."""
+    operator = Operator()
+    user, _ = operator.user({"pub": {"allow": ["a"]}}, claims={"iat": 1_700_000_000})
+    account = operator.account.public_key.decode()
+    row = {"cid": 7, "account": account, "authorized_user": "u", "jwt": user}
+    for second, there in ((1_699_999_999, True), (1_700_000_000, False)):
+        detail = {"account_name": account,
+                  "jwt": operator.account_token({"revocations": {"*": second}})}  # fmt: skip
+        path = tmp_path / "told.json"
+        path.write_text("".join(json.dumps({"server_id": "N", **each}) for each in (
+            {"account_detail": detail}, {"connections": [row]},
+        )))  # fmt: skip
+        found = Deployment.load(path)
+        assert ("account/user" in found.users) is there
+        assert found.ignored == ([] if there else ["account/user: the user is revoked"])
 
 
 #: Who signs an activation token, what it says, what the exporting account revokes, and if it holds.
