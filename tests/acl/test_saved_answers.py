@@ -72,6 +72,17 @@ def test_mappings_and_exports_as_a_broker_tells_them(tmp_path):
     assert loaded(tmp_path, detail(jetstream_enabled=True)).accounts["A"].jetstream
 
 
+def test_of_what_every_broker_adds_the_imports_from_the_system_account_are_left_out(tmp_path):
+    rows = [
+        {"subject": "$JS.API.INFO", "type": "service", "account": name, "local_subject": local}
+        for name in ("SYS", "X") for local in ("$JS.API.INFO", "other")
+    ]  # fmt: skip
+    found = loaded(tmp_path, {**detail(imports=rows), "system_account": "SYS"}).accounts["A"]
+    assert [(each.account, each.local) for each in found.imports] == [
+        ("SYS", "other"), ("X", "$JS.API.INFO"), ("X", "other"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("subject", "local", "ordered"), [
     ("a.*.*", "b.*.*", False), ("a.*", "b.*", True), ("a.*.*", "a.*.*", True),
     ("a.*.*", "b.$2.$1", True), ("a.b", "c.d", True),
