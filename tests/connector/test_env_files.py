@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -76,6 +77,19 @@ def test_a_file_of_another_user_is_skipped(caplog):
 
 
 @POSIX
+@POSIX
+@pytest.mark.parametrize(("owner", "counts"), [(12345, True), (0, True), (12346, False)])
+def test_files_and_folders_of_this_user_and_of_root_count(monkeypatch, owner, counts):
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    file, folder = (
+        os.stat_result((kind | 0o755, 0, 0, 1, owner, owner, 10, 0, 0, 0))
+        for kind in (stat.S_IFREG, stat.S_IFDIR)
+    )
+    assert (not _env_files._fault(file)) is counts
+    path = SimpleNamespace(stat=lambda: folder)
+    assert (not _config_folders._fault(path)) is counts
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707])
 async def test_a_folder_that_others_may_write_ends_the_search(mode, tmp_path, monkeypatch, caplog):
     """Not its files, and not those above it, of ``env.yaml`` and ``config.yaml``."""

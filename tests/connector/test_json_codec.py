@@ -62,6 +62,7 @@ def test_values_survive_a_round_trip(package, value):
     )
 )
 @example(body=b"18446744073709551616")
+@example(body=b"-9223372036854775809")  # as a float it would be rounded
 @example(body=b"NaN")
 @example(body=b"1e400")
 @example(body=b'{"a":1,"a":2}')
@@ -90,7 +91,7 @@ def test_an_unknown_package_is_refused():
 @pytest.mark.parametrize("package", PACKAGES[1:])
 def test_the_variable_chooses_the_package(package):
     code = "from subtrie.connector import _json; print(_json._decode is None)"
-    for name, default in ((package, "False"), ("", "True")):
+    for name, default in ((package, "False"), ("", "True"), ("json", "True")):
         found = subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "SUBTRIE_JSON": name},
