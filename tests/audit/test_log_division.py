@@ -177,6 +177,21 @@ def test_a_range_that_has_ended_ends_once() -> None:
     assert pa.array(reader.take()).to_pylist() == []
 
 
+def test_the_last_line_of_a_log_needs_no_end() -> None:
+    lines = random_trace(3, steps=100).encode("latin-1").splitlines(keepends=True)
+
+    def ended(data: bytes) -> tuple[bytes, int]:
+        divider = native().LogDivider([_NEVER])
+        divider.feed(data)
+        divider.finish()
+        return divider.state(), divider.settled
+
+    for count in range(1, len(lines) + 1):
+        data = b"".join(lines[:count])
+        (state, settled), cut_off = ended(data), ended(data[:-1])
+        assert cut_off == (state, settled - 1)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_a_state_that_is_read_and_written_again_is_the_same(seed: int) -> None:
     dice = random.Random(seed)
@@ -267,6 +282,26 @@ def test_a_window_without_a_time_is_not_forgotten_by_a_later_part_of_its_log() -
         trace.publish(2, "t")
     rest = trace.text().encode()
     for begun, reached in ((timed, True), (timeless, False)):
+        target = len(begun) + len(rest) // 2
+        divider = native().LogDivider([target], len(begun), state=state_of(begun), skim=300)
+        divider.feed(rest)
+        assert (divider.failed, len(divider.take())) == (not reached, int(reached))
+
+
+def test_a_window_that_ends_later_than_every_later_line_is_not_forgotten() -> None:
+    """The clock is set back after its message, so it is open where the log is to be divided."""
+    trace = Trace()
+    for seconds, reached in ((0, True), (1_000, False)):
+        trace.lines.clear()
+        trace.tick(seconds)
+        trace.publish(1, "s")
+        begun = trace.text().encode()
+        trace.lines.clear()
+        trace.tick(-seconds)
+        for _ in range(200):
+            trace.tick(1.7)
+            trace.publish(2, "t")
+        rest = trace.text().encode()
         target = len(begun) + len(rest) // 2
         divider = native().LogDivider([target], len(begun), state=state_of(begun), skim=300)
         divider.feed(rest)
