@@ -508,6 +508,7 @@ def test_equal_operations_say_the_same_on_the_same_connection(engine):
             yield one(engine, b"PING\r\n", conn)
         for name in ("APP", "OTHER"):
             yield one(engine, b"RS+ a\r\n", "route", pinned_account=name)
+            yield one(engine, b"PING\r\n", "route", pinned_account=name)
         yield one(engine, b"RS+ $G a\r\n", "route")
         yield one(engine, b"PONG\r\n", "client")
 
