@@ -34,6 +34,8 @@ def test_an_error_has_the_complete_operations_and_the_offset_to_resume(engine):
     [
         (b"XYZ", "name"),
         (b"PUBx", "name"),
+        pytest.param(b"PUB" + b" " * 5_000, "arguments", id="blanks"),
+        pytest.param(b"PUB " + b"a" * 5_000, "arguments", id="long"),
         (b"PUB a\r\n", "arguments"),
         (b"PUB a 1\r\nxx", "payload"),
     ],
