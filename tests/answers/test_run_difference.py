@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.app import app
+from subtrie._cli.audit_answers import exit_code
 from subtrie.audit._results.verdict import failing, is_usual_error, not_read, verdict
 from subtrie.audit._run import run_record
 from subtrie.audit._runs.run_folder import RunFolder
@@ -254,6 +255,21 @@ def test_what_was_not_counted_is_said(tmp_path, planes, other, traffic, flows, t
     assert failing(result, ["undelivered", "flows"]) == (
         {"undelivered": 2, "flows": 2} if flows else {}
     )
+
+
+@pytest.mark.parametrize(
+    ("unsettled", "refused", "code"), [(0, 0, 0), (0, 1, 1), (1, 0, 2), (1, 1, 2)]
+)
+def test_what_was_not_counted_comes_before_what_is_wrong(
+    tmp_path, capsys, unsettled, refused, code
+) -> None:
+    rows: list[dict[str, Any]] = [{"who": "a", "subject": "x", "count": 2}] * refused
+    commit(tmp_path / "r", other={"unsettled": unsettled}, refused=rows)
+    result = open_audit(str(tmp_path / "r"))
+    assert exit_code(result, ("undelivered", "refused"), ()) == code
+    told = capsys.readouterr().err
+    assert ("--fail-on: 1 in refused" in told) is bool(refused)
+    assert ("undelivered messages not counted" in told) is bool(unsettled)
 
 
 @pytest.mark.parametrize(
