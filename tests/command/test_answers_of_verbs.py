@@ -270,6 +270,18 @@ def test_who_reads_the_subscriptions_of_a_log(tmp_path):
     assert run(["who", "-s", str(tmp_path / "x.log"), "a.sent"])[1].count("line") == 2
 
 
+def test_a_subscription_of_a_log_that_is_not_valid_here_matches_nothing(tmp_path):
+    """The broker took it; in a file of patterns it is a mistake."""
+    client = FRONT.format(1, "TRC", "cid")
+    path = tmp_path / "x.log"
+    path.write_text(f"{client}<<- [SUB a*.b  1]\n{client}<<- [SUB a.*  2]\n")
+    (found,) = answers("who", "-s", str(path), "a.b")
+    assert [each["pattern"] for each in found["matches"]] == ["a.*"]
+    path.write_text("a*.b\na.*\n")
+    code, out, err = run(["who", "-s", str(path), "a.b"])
+    assert (code, out, f"{path}, line 1: " in err) == (2, "", True)
+
+
 def test_who_reads_a_saved_page_of_monitoring(tmp_path):
     listed = [{"subject": "a.*", "sid": "1", "qgroup": "q"}, {"subject": "a.b", "sid": "2"}]
     page = {"connections": [{"cid": 5, "subscriptions_list_detail": listed}]}
