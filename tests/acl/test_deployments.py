@@ -204,24 +204,6 @@ def test_accounts_of_one_name_are_named_by_their_keys(tmp_path):
     assert Deployment.load(tmp_path).users.keys() == {"account/user"}
 
 
-def test_a_connection_of_a_revoked_user_is_ignored(tmp_path):
-    """The broker is about to close it."""
-    operator = Operator()
-    user, _ = operator.user({"pub": {"allow": ["a"]}}, claims={"iat": 1_700_000_000})
-    account = operator.account.public_key.decode()
-    row = {"cid": 7, "account": account, "authorized_user": "u", "jwt": user}
-    for second, there in ((1_699_999_999, True), (1_700_000_000, False)):
-        detail = {"account_name": account,
-                  "jwt": operator.account_token({"revocations": {"*": second}})}  # fmt: skip
-        path = tmp_path / "told.json"
-        path.write_text("".join(json.dumps({"server_id": "N", **each}) for each in (
-            {"account_detail": detail}, {"connections": [row]},
-        )))  # fmt: skip
-        found = Deployment.load(path)
-        assert ("account/user" in found.users) is there
-        assert found.ignored == ([] if there else ["account/user: the user is revoked"])
-
-
 #: Who signs an activation token, what it says, what the exporting account revokes, and if it holds.
 TOKENS = {
     "its own": ("SHOP", {}, {}, True),
