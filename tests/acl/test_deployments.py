@@ -388,6 +388,21 @@ jetstream {{ store_dir: "{tmp_path}/js" }}
     assert kinds == [("APP", "SYS", "$JS.API.x")]
 
 
+@pytest.mark.parametrize("broker", [True, False])
+@pytest.mark.parametrize("account", [True, False])
+def test_the_api_of_streams_is_an_import_where_the_broker_has_them(broker, account, tmp_path):
+    """Also of an account for which they are not enabled."""
+    path = tmp_path / "nats.conf"
+    enabled = "jetstream: on, " * account
+    path.write_text(
+        "jetstream: on\n" * broker + "system_account: SYS\n"
+        f"accounts {{ SYS {{ users: [] }}, A {{ {enabled}users: [] }} }}\n"
+    )
+    implied = [each.subject for each in Deployment.load(path).accounts["A"].implied]
+    assert ("$JS.API.>" in implied) is broker
+    assert "$SYS.REQ.USER.A.INFO" in implied
+
+
 def test_connections_to_other_brokers(tmp_path):
     path = tmp_path / "nats.conf"
     path.write_text(
