@@ -252,6 +252,18 @@ def test_handles_of_an_opened_index_stay_when_it_changes(engine, image):
     assert trie.matching("b") == (added,)
 
 
+def test_turns_of_a_large_opened_index_go_on_when_it_changes(engine):
+    trie = engine.SubjectTrie()
+    for number in range(200):
+        trie.add(f"a.{number}", number)
+    for number in range(200, 203):
+        trie.add("g", number, queue="q")
+    assert [trie.select("g") for _ in range(2)] == [(200,), (201,)]
+    opened = engine.SubjectTrie.from_bytes(trie.to_bytes())
+    opened.add("b", "added")
+    assert [opened.select("g") for _ in range(2)] == [(202,), (200,)]
+
+
 class _Counted(dict):
     """Values by id that count how many were read."""
 
