@@ -71,7 +71,6 @@ def test_without_the_extension_the_reference_answers_and_says_so():
     assert "imported: no wheel fits" in done.stderr
 
 
-@pytest.mark.requirement("M-11")
 def test_an_extension_that_lacks_another_module_is_not_told_as_absent():
     raised = "ModuleNotFoundError(\"no module named 'other'\", name='other')"
     code = WITHOUT_EXTENSION.replace('ImportError("no wheel fits", name=name)', raised)
