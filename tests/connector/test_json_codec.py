@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import subprocess
@@ -122,6 +123,11 @@ def test_invalid_json_is_refused_without_side_effects():
     assert json_codec.json_bytes({"a": 1}) == b'{"a":1}'
     while isinstance(deep, list):  # taken apart one by one: freeing it at once goes deep too
         deep = deep.pop()
+
+
+def test_other_keys_become_texts():
+    day = datetime.date(2026, 1, 2)
+    assert json_codec.json_bytes({day: "é", 3: None}) == '{"2026-01-02":"é","3":null}'.encode()
 
 
 def test_dataclasses_and_models_become_objects():

@@ -197,7 +197,7 @@ def test_only_bytes_of_an_encoded_surrogate_are_named_as_one(engine):
     reasons = {
         b"\xed\xa0\x80": "surrogate", b"a\xed\xbf\xbf": "surrogate", b"\xed\xa0": "surrogate",
         b"\xed\x9f": "utf8", b"a\xed\x80": "utf8", b"\xed": "utf8", b"\xedx": "utf8",
-        b"\xee\xa0": "utf8", b"\xec\xa0": "utf8",
+        b"\xed\xc0\x80": "utf8", b"\xee\xa0": "utf8", b"\xec\xa0": "utf8",
     }  # fmt: skip
     batch = engine.decode_batch(pa.array(list(reasons), pa.binary()))
     assert [batch[row]["reason"] for row in range(len(reasons))] == list(reasons.values())

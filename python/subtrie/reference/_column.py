@@ -78,7 +78,7 @@ def arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
             yield None if data is None else data.decode()
         except UnicodeDecodeError as error:
             bad = data[error.start : error.start + 2]
-            surrogate = bad[:1] == b"\xed" and bad[1:] >= b"\xa0"
+            surrogate = bad[:1] == b"\xed" and b"\xa0" <= bad[1:] <= b"\xbf"
             reason = "surrogate" if surrogate else "utf8"
             yield NotText(reason, error.start, data.decode(errors="replace"))
 
