@@ -94,3 +94,15 @@ def test_a_path_or_an_address_that_cannot_be_read_is_one_clear_error(tmp_path, t
     code, output = _run("acl", verb, tmp_path / "nats.conf")
     assert code == 2
     assert told in output
+
+
+@pytest.mark.parametrize("content", [b"eyJ\xff", None])
+@pytest.mark.parametrize("verb", [("acl", "lint"), ("acl", "show"), ("acl", "flows")])
+def test_the_token_of_an_account_that_cannot_be_read_is_one_error(tmp_path, verb, content):
+    user, account = tmp_path / "user.jwt", tmp_path / "account.jwt"
+    user.write_text("eyJ")
+    user.chmod(0o600)
+    account.mkdir() if content is None else account.write_bytes(content)
+    code, text = _run(*verb, user, "--account-jwt", account)
+    assert code == 2
+    assert len(text.splitlines()) <= 5

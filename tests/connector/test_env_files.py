@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -289,3 +290,20 @@ def test_a_folder_that_is_gone_ends_the_search(tmp_path, caplog):
     (record,) = caplog.records
     fault = f"{tmp_path / 'gone'}: No such file or directory"
     assert record.getMessage() == f"{tmp_path / 'env.yaml'} is not read: {fault}"
+
+
+@pytest.mark.parametrize(
+    "value", ["a" * 9, "a b" * 3, "a" + " " * 9 + "b", "a" + " #" * 4, " " * 9]
+)
+def test_a_line_of_any_size_is_read_in_one_pass(tmp_path, value):
+    """Many blanks took hours, and every other character 200 bytes."""
+    file = tmp_path / "env.yaml"
+    parts = (value[:1], value[1:-1] * 100_000, value[-1:])
+    file.write_text("MICROBUS_PLANE: " + "".join(parts))
+    tracemalloc.start()
+    try:
+        read = _env_files._lines(file)
+        assert tracemalloc.get_traced_memory()[1] < 8 * file.stat().st_size
+    finally:
+        tracemalloc.stop()
+    assert set(read) == {"MICROBUS_PLANE"}

@@ -161,7 +161,10 @@ class UserSelection:
 
     @property
     def _account_token(self) -> str | None:
-        return None if self.account_jwt is None else read_text(self.account_jwt).strip()
+        try:
+            return None if self.account_jwt is None else read_text(self.account_jwt).strip()
+        except (SubtrieError, OSError) as error:
+            raise bad_file(error) from None
 
     def load(self, path: Path, user: str | None = None) -> Permissions:
         """Return the permissions of one user; a usage error (exit 2) if they cannot be read.

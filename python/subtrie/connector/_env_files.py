@@ -21,9 +21,10 @@ logger = logging.getLogger("subtrie.connector")
 _NAMES = ("env.local.yaml", "env.yaml")  # the first one wins
 _MAX_SIZE = 1 << 20  # bytes of one file
 #: A comment begins with a number sign after a blank; any other is part of the value, as in YAML.
+#: Possessive, so that a line takes time and memory in proportion to its length.
 _LINE = re.compile(
     r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*
-    (?:"([^"]*)"|'([^']*)'|([^#"'\s](?:[^#]|(?<=\S)\#)*?))?(?:\s+\#.*)?\s*""",
+    (?:"([^"]*)"|'([^']*)'|([^#"'\s]\S*+(?:\s++[^#\s]\S*+)*+))?(?:\s++\#.*)?\s*""",
     re.VERBOSE,
 )
 
