@@ -256,7 +256,7 @@ _MAX_SIZE = 1 << 20  # bytes of one file
 _LONGEST_LINE = 4096
 _QUOTED = r"""\"([^"\\]*)\"|'([^']*)'"""
 _KEY = rf"""(?:{_QUOTED}|([A-Za-z0-9_.][^:#"'\[\]{{}}]*?))"""
-_VALUE = rf"""(?:{_QUOTED}|([^#"'\s\[\]{{}}&*!|>%@`,].*?))"""
+_VALUE = rf"""(?:{_QUOTED}|([^#"'\s\[\]{{}}&*!|>%@`,][^ ]*+(?:[ ]++[^ #][^ ]*+)*+))"""
 _LINE = re.compile(rf"(?P<indent>[ ]*){_KEY}[ ]*:(?:[ ]+{_VALUE})?[ ]*(?:[ ]#.*)?")
 
 Values = dict[str, dict[str, str]]  # by domain and name
