@@ -130,7 +130,7 @@ class _ManualClock:
             self._now = max(self._now, first.due)
             first.due += first.seconds
             await asyncio.get_running_loop().create_task(_whole(first.run), context=Context())
-        self._now = end
+        self._now = max(self._now, end)  # a ticker may advance it, too
 
 
 @dataclass(eq=False)

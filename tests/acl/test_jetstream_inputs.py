@@ -80,8 +80,13 @@ def test_a_role_needs_no_more_than_its_target_tells(role, of, publish, subscribe
     assert (permissions.allow_responses is not None) is (role == "service")
 
 
-def test_a_colon_is_part_of_a_subject_where_no_streams_are_given():
-    done = CliRunner().invoke(app, ["acl", "need", "request", "svc:ask", "--json"])
+@pytest.mark.parametrize("sources", [[], ["jsz.json"]])
+def test_a_colon_is_part_of_a_subject(tmp_path, monkeypatch, sources):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jsz.json").write_text(
+        '{"server_id": "N", "account_details": [{"name": "svc", "id": "svc"}]}'
+    )
+    done = CliRunner().invoke(app, ["acl", "need", "request", "svc:ask", *sources, "--json"])
     assert (done.exit_code, json.loads(done.stdout)["publish_allow"]) == (0, ["svc:ask"])
 
 

@@ -331,6 +331,22 @@ def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
     assert not {("B", "proposal"), ("A", "unused-user")} & kinds
 
 
+def test_a_user_of_an_account_that_never_came_is_a_finding(tmp_path):
+    """With ``--account`` it was an error, as for a user that is asked for by name."""
+    settings = tmp_path / "nats.conf"
+    settings.write_text("accounts { A: { users: [ { user: web, password: p }, "
+                        "{ user: old, password: p } ] } }")  # fmt: skip
+    log = trace(tmp_path / "trace.log", *by_seconds(
+        (1, '"v1:py" - "A/user:web"', "<<- [SUB x  1]"),
+        (1, '"v1:py" - "A/user:web"', "<<- [PUB x 0]"),
+        (1, '"v1:py" - "A/user:web"', "->> [MSG x 1 0]"),
+    ))  # fmt: skip
+    for account in ((), ("--account", "A")):
+        found = objects(settings, *account, "--log", log, status=1)
+        assert [each["user"] for each in found if each["kind"] == "unused-user"] == ["old"]
+    assert "of old; the traffic has web" in usage(settings, "--user", "old", "--log", log, status=2)
+
+
 def test_a_name_that_only_the_client_claims_is_not_that_of_a_user(settings, tmp_path):
     said = ((1, '"v1:py"', "<<- [SUB orders.x  1]"), (2, '"v1:py:web"', "<<- [PUB orders.x 0]"),
             (1, '"v1:py"', "->> [MSG orders.x 1 0]"))  # fmt: skip

@@ -76,6 +76,8 @@ def test_the_last_messages_of_a_period_have_their_deliveries(tmp_path, again):
         tables(once.audit(Questions()))
     (flow,) = tables(once.audit(Questions(), Selection(until=end)))["flows"]
     once.close()
+    with audit([str(log)], selection=Selection(until=end)) as run:
+        assert run.counters["unmatched"] == 0
     assert (flow["published"], flow["delivered"], flow["undelivered"]) == (2, 2, 0)
 
 

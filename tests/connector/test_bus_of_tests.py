@@ -172,3 +172,19 @@ async def test_a_configurator_tells_services_to_refresh_every_20_minutes(bus, co
             await clock.advance(seconds)
             await until(lambda times=times: len(told) >= len(times))
             assert told == times
+
+
+async def test_a_ticker_may_move_the_clock_further(bus, connector):
+    made, ran = connector("a.example"), []
+
+    @made.every(10)
+    async def tick() -> None:
+        ran.append(clock())
+        if len(ran) == 1:
+            await clock.advance(7)
+
+    async with bus(made, clock=0) as clock:
+        await clock.advance(12)
+        assert (ran, clock()) == ([10], 17)
+        await clock.advance(3)
+        assert (ran, clock()) == ([10, 20], 20)

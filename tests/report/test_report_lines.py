@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from report_runs import call, make_run, row
 
 from subtrie._cli.app import app
-from subtrie.audit import open_run
+from subtrie.audit import audit, open_run
 from subtrie.audit._results.row_lines import key_text, row_lines
 from subtrie.audit._schema import TABLE_KEYS
 from subtrie.report import read_report
@@ -91,6 +91,49 @@ def test_the_lines_of_a_row(run, words, numbers):
 
 def test_the_line_of_an_unparseable_row(run):
     assert found(run, ["unparseable", "a", "nats.log", "0", "x"]) == [0]
+
+
+def test_the_line_of_an_unparseable_row_is_of_its_log(run, tmp_path):
+    """Logs of several servers may have one name; those that were moved have another folder."""
+    for server in ("a", "b"):
+        (tmp_path / server).mkdir()
+        (tmp_path / server / "nats.log").write_text(f"damaged at {server}\n")
+    logs = [str(tmp_path / server / "nats.log") for server in ("a", "b")]
+    moved = [str(tmp_path / "a" / "nats.log")]
+    make_run(tmp_path / "run", {"unparseable": [
+        row("unparseable", server="b", file=logs[1], offset=0, reason="x", text="y")
+    ]})  # fmt: skip
+    result = open_run(tmp_path / "run")
+    for given, wanted in ((logs, logs[1:]), (moved, moved)):
+        lines = list(row_lines(result, "unparseable", ["b", logs[1], "0", "x"], given))
+        assert [each.log for each in lines] == wanted
+
+
+@pytest.mark.parametrize(("address", "number"), [("10.0.0.1", 0), ("10.0.0.11", 1), ("fd00::1", 2)])
+def test_the_lines_of_a_login_are_those_of_its_address(tmp_path, address, number):
+    """Those of ``10.0.0.11`` were among the lines of ``10.0.0.1``."""
+    log = tmp_path / "nats.log"
+    log.write_text("".join(
+        f'[7] 2026/11/21 08:00:00.000000 [TRC] {peer} - cid:{n} - "v1:go:x" - <<- [CONNECT {{}}]\n'
+        for n, peer in enumerate(("10.0.0.1:4711", "10.0.0.11:4711", "[fd00::1]:4711"))
+    ))  # fmt: skip
+    login = row("logins", who=None, address=address, outcome="accepted", why=None, count=1)
+    make_run(tmp_path / "run", {"logins": [login]})
+    keys = [key_text(login[name]) for name in TABLE_KEYS["logins"]]
+    (line,) = row_lines(open_run(tmp_path / "run"), "logins", keys, [str(log)])
+    assert f"cid:{number} " in line.text
+
+
+def test_the_lines_of_a_server_are_those_of_its_process(tmp_path):
+    log = tmp_path / "nats.log"
+    log.write_text("".join(
+        f"[{pid}] 2026/11/21 08:00:0{pid}.000000 [INF] Server is ready\n" for pid in (7, 8)
+    ))  # fmt: skip
+    with audit([str(log)]) as run:
+        for each in run.rows("servers"):
+            keys = [key_text(each[name]) for name in TABLE_KEYS["servers"]]
+            (line,) = row_lines(run, "servers", keys, [str(log)])
+            assert line.text.startswith(f"[{each['process']}]")
 
 
 def test_the_commands_of_a_report_find_lines(run):
@@ -247,11 +290,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, str]
         ("logins", {"address": "1.2.3.1", "outcome": "refused", "who": None,
                     "why": "authentication error"}, ""),
         ("links", {"server": "a", "conn": "7/route:9"}, "t"),
-        ("servers", {"server": "a", "event": "start"}, "w"),
-        ("servers", {"server": "a", "event": "stop"}, "x"),
-        ("servers", {"server": "a", "event": "reload"}, "y"),
-        ("servers", {"server": "a", "event": "ready"}, "B"),
-        ("servers", {"server": "a", "event": "lame duck"}, "C"),
+        ("servers", {"server": "a", "process": "7", "event": "start"}, "w"),
+        ("servers", {"server": "a", "process": "7", "event": "stop"}, "x"),
+        ("servers", {"server": "a", "process": "7", "event": "reload"}, "y"),
+        ("servers", {"server": "a", "process": "7", "event": "ready"}, "B"),
+        ("servers", {"server": "a", "process": "7", "event": "lame duck"}, "C"),
         ("undelivered", {"subject": ITEMS}, "deg"),
         ("refused", {"who": "bob", "subject": ITEMS, "kind": "publish"}, "dg"),
         ("refused", {"who": "web", "subject": ITEMS, "kind": "publish"}, "dg"),

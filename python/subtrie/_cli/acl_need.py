@@ -26,6 +26,9 @@ from .output_formats import print_findings
 from .permission_files import SOURCE, BadFile, bad_file
 from .stream import printable, say
 
+#: Roles whose target is a subject, which may have a colon.
+_OF_SUBJECTS = ("request", "service")
+
 
 @click.command()
 @click.argument("role", type=click.Choice(ROLES))
@@ -65,7 +68,7 @@ def need(
       subtrie acl need kv-read cfg http://127.0.0.1:8222
     """
     name, _, consumer = target.partition("/")
-    if account is None and sources and ":" in name:
+    if account is None and sources and ":" in name and role not in _OF_SUBJECTS:
         account, _, name = name.partition(":")  # as streams are listed
     try:
         for each in (name, *subjects, inbox, *(each for each in (deliver, consumer) if each)):

@@ -321,7 +321,7 @@ def _check_known(
     """Refuse users that are not those of the traffic."""
     there = sorted(name for name, traffic in found.users.items() if traffic)
     missing = [each.name for each, traffic in users if not traffic]
-    if not missing or (len(missing) < len(users) and not selection.names_a_user):
+    if not missing or (len(missing) < len(users) and selection.user is None):
         return  # a user among others that never came is a finding
     claimed = [each.name for each, traffic in users if traffic.claimed and not traffic]
     if claimed:

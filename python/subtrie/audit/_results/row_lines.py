@@ -139,7 +139,7 @@ def _of_login(row: dict[str, Any]) -> _Wanted:
     """Return whether a line is a CONNECT from the address, or the refusal of a login."""
 
     def test(record: LogRecord) -> bool:
-        if row["address"] not in (record.peer or ""):
+        if row["address"] != _host(record.peer or ""):
             return False
         if row["outcome"] == "accepted":
             return record.op == "CONNECT"
@@ -149,18 +149,34 @@ def _of_login(row: dict[str, Any]) -> _Wanted:
     return test
 
 
-def _of_link(row: dict[str, Any]) -> _Wanted:
-    def test(record: LogRecord) -> bool:
-        pid = "-" if record.pid is None else record.pid
-        same = f"{pid}/{record.kind}:{record.id}" == row["conn"]
-        return same and record.message is not None
+def _host(peer: str) -> str:
+    """Return an address without its port, as the audit does."""
+    host, colon, _ = peer.rpartition(":")
+    host = host if colon else peer
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
-    return test
+
+def _of_link(row: dict[str, Any]) -> _Wanted:
+    return lambda record: _conn(record) == row["conn"] and record.message is not None
+
+
+def _process(record: LogRecord) -> str:
+    return "-" if record.pid is None else str(record.pid)
+
+
+def _conn(record: LogRecord) -> str:
+    """Return the connection of a line, as the audit names it."""
+    return f"{_process(record)}/{record.kind}:{record.id}"
 
 
 def _of_server(row: dict[str, Any]) -> _Wanted:
     begin = _SAID[row["event"]]
-    return lambda record: record.kind is None and (record.message or "").startswith(begin)
+
+    def test(record: LogRecord) -> bool:
+        same = record.kind is None and _process(record) == row["process"]
+        return same and (record.message or "").startswith(begin)
+
+    return test
 
 
 #: The beginnings of what servers say of themselves.
@@ -181,7 +197,7 @@ def _of(who: str | None, is_wanted: _Wanted) -> _Wanted:
     proven: dict[str, str | None] = {}
 
     def test(record: LogRecord) -> bool:
-        conn = f"{'-' if record.pid is None else record.pid}/{record.kind}:{record.id}"
+        conn = _conn(record)
         if record.op == "CONNECT" and (name := _name_in_jwt(record)) is not None:
             proven[conn] = name
         names = (proven.get(conn), record.user, client_name(record.client), conn)
@@ -262,9 +278,11 @@ def _matching(is_wanted: _Wanted, logs: Sequence[str]) -> Iterator[LogLine]:
 
 
 def _at_offset(row: dict[str, Any], logs: Sequence[str]) -> Iterator[LogLine]:
-    for log, offset, line in _lines(logs):
-        same = os.path.basename(shown_path(log)) == os.path.basename(row["file"])
-        if same and offset == row["offset"]:
+    named = [log for log in logs if shown_path(log) == row["file"]]
+    name = os.path.basename(row["file"])  # the logs may have been moved since the audit
+    alike = [log for log in logs if os.path.basename(shown_path(log)) == name]
+    for log, offset, line in _lines(named or alike):
+        if offset == row["offset"]:
             yield LogLine(log, offset, line)
 
 

@@ -39,7 +39,8 @@ class Classified:
     Attributes:
         kinds: request, reply or other, of each row.
         standing: verified, spoofed or unknown: whether the identity is the source.
-        service: The identity, else the source in the subject, else the connection.
+        service: The identity if it is a host, else the source in the subject, else the identity,
+            else the connection.
         pattern: The subject with its route in place of the path; folded without one.
         route: The most specific subscribed route of a request.
         matched: The rules.

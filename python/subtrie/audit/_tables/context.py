@@ -90,10 +90,13 @@ class Context:
 
     @property
     def unmatched(self) -> int:
-        """The deliveries that no message took, if the events say what was taken."""
+        """The deliveries that no message took, if the events say what was taken.
+
+        A period may end between a message and its delivery, which is not sent in it.
+        """
         counts = self.counts
-        unmatched = counts.get("unmatched", 0)
-        return unmatched + (counts["sent"] - counts["matched"] if counts.get("settled") else 0)
+        untaken = counts["sent"] - counts["matched"] if counts.get("settled") else 0
+        return counts.get("unmatched", 0) + max(0, untaken)
 
 
 class Whole(NamedTuple):
