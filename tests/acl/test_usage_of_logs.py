@@ -331,6 +331,15 @@ def test_users_of_one_name_in_two_accounts_are_two(tmp_path):
     assert not {("B", "proposal"), ("A", "unused-user")} & kinds
 
 
+def test_a_user_without_an_account_may_be_that_of_any(settings, tmp_path):
+    other = tmp_path / "accounts.conf"
+    other.write_text("accounts { A: { users: [ { user: web, password: p } ] } }")
+    log = trace(tmp_path / "trace.log", *by_seconds((1, "web", "<<- [PUB orders.x 0]")))
+    for files in ((settings, other), (other, settings)):
+        said = usage(*files, "--log", log, "--user", "web", status=2)
+        assert "have one name, and not two accounts that tell their traffic apart" in said
+
+
 def test_a_user_of_an_account_that_never_came_is_a_finding(tmp_path):
     """With ``--account`` it was an error, as for a user that is asked for by name."""
     settings = tmp_path / "nats.conf"

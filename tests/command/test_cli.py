@@ -123,6 +123,12 @@ def test_decode():
     assert "foo.bar" in out
 
 
+def test_decode_shows_control_characters_escaped():
+    code, out, _ = run("decode", "p.safe.443.a.b._.GET.%001bx")
+    assert code == 0
+    assert out.rstrip("\n").endswith("path=/\\x001bx")
+
+
 def test_decode_of_a_pattern_names_the_option():
     code, out, _ = run("decode", "p.safe.443.*.a._.GET.x")
     assert code == 1
@@ -166,6 +172,8 @@ def test_encode_exits_with_2_if_a_target_is_refused():
     assert code == 2
     assert rows(out)[0]["subject"] is None
     assert run("encode", "https://h/x")[0] == 2  # neither --source nor --host
+    code, out, _ = run("encode", "--source", "web.shop", "--plane", "", "https://h/x")
+    assert (code, "plane" in out) == (2, True), "an empty plane is not the default one"
 
 
 @pytest.fixture

@@ -93,6 +93,24 @@ def test_the_commands_of_nsc(tree, operator):
     )
 
 
+@pytest.mark.parametrize(
+    ("time", "minutes"), [("60w", 604_800), ("1000d", 1_440_000), ("1h30m", 90), ("59s", 1)]
+)
+def test_the_time_of_creds_in_minutes_for_nsc(tree, time, minutes):
+    done = run(tree(service=ORDERS), "--plane", "prod", "--format", "nsc", "--expires", time)
+    assert f"--expiry {minutes}m\n" in done.output
+
+
+def test_an_entry_with_a_comma_is_quoted_for_nsc(tree, operator):
+    folder = tree(service=ORDERS)
+    wanted = rules(next(iter(scan(folder))), "prod")
+    lists = {"pub": {"allow": [*wanted.publish_allow, "old,more.>"]},
+             "sub": {"allow": [*wanted.subscribe_allow]}}  # fmt: skip
+    written_creds(operator.user(lists))
+    done = run(folder, "--plane", "prod", "--format", "nsc")
+    assert _commands(done.output)[0][5:] == ["--rm", '"old,more.>"']
+
+
 @pytest.mark.parametrize("absent", [("pub",), ("sub",), ("pub", "sub")])
 def test_the_commands_of_nsc_for_creds_without_a_list_add_the_whole_list(tree, operator, absent):
     """A JWT without an allow list, as other tools write it, allows everything."""
