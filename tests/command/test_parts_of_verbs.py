@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+
 import pytest
+from click.testing import CliRunner
 
 from subtrie._cli import audit, audit_counts, audit_tables
 from subtrie._cli import run as run_command
+from subtrie._cli.app import app
 from subtrie.audit import TABLES
 
 
@@ -88,3 +93,18 @@ def test_which_files_are_looked_at(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_a_file_that_changed_came_or_went_is_named(before, now, changed):
     assert run_command._difference(before, now) == changed
+
+
+def test_run_takes_a_module_of_the_working_directory_before_others(tmp_path, monkeypatch):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder, text in ((here, "thing = 1\n"), (elsewhere, "thing = 'x'\n")):
+        folder.mkdir()
+        (folder / "module_of_two.py").write_text(text)
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", [str(elsewhere), *sys.path])
+    nats = logging.getLogger("nats")
+    monkeypatch.setattr(nats, "level", nats.level)  # the command sets it
+    done = CliRunner().invoke(app, ["run", "module_of_two:thing"])
+    sys.modules.pop("module_of_two", None)
+    assert done.exit_code == 2
+    assert "not a connector, but int" in done.output

@@ -153,6 +153,7 @@ def without_logging() -> Iterator[logging.Logger]:
     before = [(each, each.handlers, each.level) for each in loggers]
     for each in loggers:
         each.handlers = []
+        each.setLevel(logging.NOTSET)
     try:
         yield loggers[2]
     finally:
