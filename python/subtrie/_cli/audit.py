@@ -298,7 +298,7 @@ def _interrupted() -> NoReturn:
     raise SystemExit(130) from None
 
 
-def _bad(*lines: str) -> Any:
+def _bad(*lines: str) -> NoReturn:
     """Print the message and exit with 2."""
     bad_input("audit", *lines)
 
@@ -310,7 +310,7 @@ def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return tuple(log_files(paths))
     except OSError as error:
-        return tuple(_bad(str(error)))
+        _bad(str(error))
 
 
 def _size(path: str) -> int:
@@ -324,9 +324,9 @@ def _size(path: str) -> int:
             _bad(f"{path}: no line of nats-server among the first; is it a trace log?")
         return size
     except ValueError as error:  # JSON that is not a snapshot
-        return int(_bad(str(error)))
+        _bad(str(error))
     except OSError as error:
-        return int(_bad(f"{path}: {error.strerror or error}"))
+        _bad(f"{path}: {error.strerror or error}")
 
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
