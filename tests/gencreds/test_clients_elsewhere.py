@@ -21,6 +21,7 @@ FORMS = {
     "by name": ('await reserve.at(host="other.shop")(orders, "x")', THERE),
     "a name for it": ('c = stock.at("other.shop")\n    await c.reserve(orders, "x")', THERE),
     "twice": ('await stock.at("a.shop").at("other.shop").reserve(orders, "x")', THERE),
+    "a call twice": ('await reserve.at("a.shop").at("other.shop")(orders, "x")', THERE),
     "of both": ('await stock.at("a.shop").reserve.at("other.shop")(orders, "x")', THERE),
     "and within": ('await reserve.within(3).at("other.shop")(orders, "x")', THERE),
     "an instance": ('await reserve.at(instance=a.id)(orders, "x")', HERE),

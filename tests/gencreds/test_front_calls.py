@@ -22,7 +22,7 @@ def test_an_ingress_calls_any_service_on_its_ports(only):
 @pytest.mark.parametrize(
     ("ports", "allowed"),
     [("[443, 444]", [True, True, False]), ("(8080,)", [False, False, True]),
-     ("PORTS", [True, True, True])],
+     ("PORTS", [True, True, True]), ("[443, '444']", [True, True, True])],
 )  # fmt: skip
 def test_the_ports_are_those_of_the_source(tree, ports, allowed):
     text = (
@@ -34,7 +34,16 @@ def test_the_ports_are_those_of_the_source(tree, ports, allowed):
     asked = [f"p.safe.{port}.web_shop.a_shop._.POST.x.y" for port in (443, 444, 8080)]
     assert [bool(found.can_publish(each)) for each in asked] == allowed
     assert not found.can_publish("p.danger.666.web_shop.a_shop._.GET.x")
-    assert ("the ports are not known" in str(service.notes)) == (ports == "PORTS")
+    assert ("the ports are not known" in str(service.notes)) == all(allowed)
+
+
+def test_the_ports_may_be_among_keywords_that_are_not_known(only):
+    service = only("""
+        from subtrie.connector import ingress
+        def start(**options): return ingress(orders, **options)
+    """)
+    assert "the ports are not known" in str(service.notes)
+    assert "p.safe.*.orders_shop.*.*.*.>" in rules(service, "p").publish_allow
 
 
 def test_static_files_of_another_host_are_endpoints(only):

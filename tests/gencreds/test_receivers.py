@@ -46,6 +46,9 @@ FORMS = {
         "class A:\n    @property\n    def c(self): return orders\n"
         "    async def f(self): " + CALL.format("self.c")
     ),
+    "a parameter of a static method": (
+        "class A:\n    @staticmethod\n    async def f(c: Connector): " + CALL.format("c")
+    ),
     "an exit stack": (
         "async def f(stack):\n    c = await stack.enter_async_context(orders)\n    "
         + CALL.format("c")
@@ -116,6 +119,16 @@ def test_packages_relative_imports_and_src(tree):
     (service,) = scan(folder)
     assert sorted(set(said(service.calls))) == ["GET a.shop:443/x", "GET stock.shop:443/items/{id}"]
     assert not service.dynamic
+
+
+def test_a_program_beside_src_imports_what_is_in_src(tree):
+    folder = tree({
+        "pyproject.toml": "",
+        "main.py": HEAD + 'from shop.urls import URL\norders.request("GET", URL)\n',
+        "src/shop/__init__.py": "", "src/shop/urls.py": 'URL = "https://stock.shop/items"\n',
+    })  # fmt: skip
+    (service,) = scan(folder)
+    assert (said(service.calls), service.dynamic) == (ONE, ())
 
 
 def test_a_file_is_scanned_with_what_it_imports(tree):
@@ -210,6 +223,21 @@ def test_a_class_derived_from_connector(tree, init):
     assert said(found["two.shop"].endpoints) == ["POST two.shop:443/y"]
 
 
+@pytest.mark.parametrize("parameters", ["name", "*, name", "more=1, *, name"])
+def test_a_class_derived_from_connector_may_take_its_host(tree, parameters):
+    given = '"orders.shop"' if parameters == "name" else 'name="orders.shop"'
+    folder = tree(main=f"""\
+        from subtrie.connector import Connector
+        class Named(Connector):
+            def __init__(self, {parameters}):
+                super().__init__(name)
+        orders = Named({given})
+        orders.request("GET", "https://stock.shop/items")
+        """)  # fmt: skip
+    (service,) = scan(folder)
+    assert (service.host, said(service.calls), service.dynamic) == ("orders.shop", ONE, ())
+
+
 def test_uses_are_in_the_order_of_files_and_lines(tree):
     one, two, three = (
         f"async def f(): {CALL.format('orders')}".replace("stock", host)
@@ -280,6 +308,10 @@ CLIENTS = (
         ),
         (
             "async def f(client: Client = spare): await client.item(orders, 1)\nf()",
+            ["GET spare.shop:443/items/{id}"],
+        ),
+        (
+            "async def f(*, n=1, client: Client = spare): await client.item(orders, n)\nf()",
             ["GET spare.shop:443/items/{id}"],
         ),
     ],

@@ -87,6 +87,7 @@ def test_calls_that_the_list_names_are_attributed(stated) -> None:
         ("orders.trigger(PLACED)", "POST orders.shop:417/on-placed is not among the uses"),
         ("def f(u): orders.request('GET', u)", "request: the url depends on"),
         ("ask = orders.request", "request is passed on"),
+        ("def f(e): orders.trigger(e)", "trigger: an event that cannot be determined"),
     ],
 )
 def test_a_call_that_the_list_does_not_name_is_reported_and_not_granted(stated, code, told) -> None:

@@ -83,6 +83,9 @@ UNTOLD = {
     "more names than values": (
         '*_, g, h = ("a.shop",)\norders.request("GET", f"https://{g}/x")'
     ),
+    "an item behind others that are not known": (
+        'def f(o):\n    m, h = (*o, "a.shop", "b.shop")\n    orders.request(m, f"https://{h}/x")'
+    ),
     "what a star takes": 'm, *h = ("GET", "a.shop")\norders.request(m, f"https://{h}/x")',
     "a loop over a call": 'for h in hosts(): orders.request("GET", f"https://{h}/x")',
     "stars": 'def f(*a): orders.request(*a)',
@@ -409,6 +412,7 @@ STARS = {
     "of a package that is installed": ("from corp import *", None),
     "of a package that is called as ours": ("from .subtrie import *", "b.shop"),
     "through another": ("from through import *", "b.shop"),
+    "through the second of another": ("from both import *", "b.shop"),
 }  # fmt: skip
 
 
@@ -426,6 +430,7 @@ def test_a_name_of_a_star_import_is_that_of_python(tree, what):
         "app/twice.py": "__all__ = []\nH = 'b.shop'\n__all__ = ['H']\n",
         "app/made.py": "H = 'b.shop'\n__all__ = list('H')\n",
         "app/subtrie.py": "H = 'b.shop'\n", "app/through.py": "from .other import *\n",
+        "app/both.py": "from .empty import *\nfrom .other import *\n",
     })  # fmt: skip
     (service,) = scan(folder)
     assert said(service.calls) == ([f"GET {host}:443/x"] if host else [])
