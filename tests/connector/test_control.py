@@ -10,6 +10,7 @@ from typing import Annotated
 import prometheus_client
 import pytest
 
+from patience import until
 from subtrie import AddressError
 from subtrie.connector import REQUIRED, Client, Event, HTTPError, Request, Response
 from subtrie.testing import actor_token
@@ -228,6 +229,28 @@ async def test_on_new_subs_makes_a_caller_forget_known_responders(make):
                     break
             else:
                 pytest.fail("the second one was never seen")
+
+
+@pytest.mark.parametrize("when", ["at the start", "later"])
+async def test_routes_of_another_host_are_announced_by_that_host(make, plane, when):
+    one, two, web = make("stock.example"), make(HOST), make("web.example")
+    known = web._client.known_responders
+    subject = f"{plane}.safe.443.web_example.stock_example._.GET.level"
+    one.endpoint("GET", "/level", queue=None)(lambda: 1)
+    if when == "at the start":
+        two.endpoint("GET", "//stock.example/level", queue=None)(lambda: 2)
+    async with one, web:
+        if when == "later":
+            await two.startup()
+        url = "https://stock.example/level"
+        assert [each.json() async for each in web.publish("GET", url)] == [1]
+        await until(lambda: known.get(subject))
+        if when == "later":
+            await two.subscribe("GET", "//stock.example/level", lambda: 2, queue=None)
+        else:
+            await two.startup()
+        await until(lambda: not known.get(subject))
+        await two.shutdown()
 
 
 async def test_configuration_is_read_before_on_startup_and_is_optional(make):

@@ -81,3 +81,34 @@ async def test_endpoints_come_and_go_at_run_time(make):
         assert not endpoint.active
         with pytest.raises(AckTimeout):
             await web.request("GET", f"{URL}/late")
+
+
+async def test_a_route_that_is_served_no_more_may_be_served_again(make):
+    shop, web = make(HOST), make("web.example")
+    async with web:
+        async with shop:
+            first = await shop.subscribe("GET", "/x", lambda: 1)
+            assert (await web.request("GET", f"{URL}/x")).json() == 1
+            await first.unsubscribe()
+            assert shop.endpoints == ()
+            second = await shop.subscribe("GET", "/x", lambda: 2)
+            assert (await web.request("GET", f"{URL}/x")).json() == 2
+            await second.unsubscribe()
+        async with shop:
+            with pytest.raises(AckTimeout):
+                await web.request("GET", f"{URL}/x")
+
+
+async def test_a_route_that_could_not_be_subscribed_may_be_subscribed_later(make, monkeypatch):
+    async def lost(*_, **__):
+        raise ConnectionError("lost")
+
+    shop, web = make(HOST), make("web.example")
+    async with shop, web:
+        with monkeypatch.context() as patched:
+            patched.setattr(shop._transport, "subscribe", lost)
+            with pytest.raises(ConnectionError):
+                await shop.subscribe("GET", "/x", lambda: 1)
+        assert shop.endpoints == ()
+        await shop.subscribe("GET", "/x", lambda: 2)
+        assert (await web.request("GET", f"{URL}/x")).json() == 2

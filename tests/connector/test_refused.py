@@ -307,3 +307,14 @@ def test_the_command_names_the_file_as_it_is_typed(rules, near, tmp_path, monkey
         assert text.endswith(f"{told}; to see why: subtrie why -p {shown} a.b")
     assert explained("a.b", rules, None).endswith(told)
     assert explained("a.b", None, Path("x.creds")).endswith("refuses to publish to a.b")
+
+
+async def test_a_start_does_not_fail_for_what_was_refused_to_an_earlier_one(server):
+    shop = connector(server, "shop.example", "shop")
+    shop.endpoint("GET", "/level")(lambda: 7)
+    shop.endpoint("GET", "//stock.example/level")(lambda: 7)  # which it may not serve
+    with pytest.raises(BusError, match="stock_example"):
+        await shop.startup()
+    await shop.endpoints[1].unsubscribe()
+    async with shop:
+        assert [each.host for each in shop.endpoints if each.active] == ["shop.example"]

@@ -167,3 +167,39 @@ async def test_a_replica_that_shuts_down_during_a_transfer(make_nats):
         with pytest.raises(AckTimeout):
             await web.request("POST", URL)
         assert (await web.request("POST", f"{URL}other")).body == b"here"
+
+
+async def test_the_first_error_of_the_hooks_is_raised_after_all_of_them(make_memory):
+    shop, ran = make_memory(HOST), []
+    for number, error in enumerate((None, LookupError, ValueError, None)):
+
+        @shop.on_shutdown
+        def hook(number=number, error=error):
+            ran.append(number)
+            if error is not None:
+                raise error
+
+    await shop.startup()
+    with pytest.raises(LookupError):
+        await shop.shutdown()
+    assert ran == [0, 1, 2, 3]
+
+
+async def test_a_caller_that_shuts_down_waits_for_no_handler_of_another_service(make):
+    shop, web = make(HOST), make("web.example")
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    @shop.endpoint("GET", "/")
+    async def wait():
+        begun.set()
+        await never.wait()
+
+    async with shop:
+        await web.startup()
+        asking = asyncio.create_task(web.request("GET", URL))
+        await begun.wait()
+        await web.shutdown()
+        with pytest.raises(HTTPError, match="the connector is shutting down") as told:
+            await asking
+        assert told.value.status == 503
+        never.set()

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
+from patience import until
 from subtrie.connector import (
     AckTimeout,
     HTTPError,
@@ -300,6 +301,23 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, s
                 await web.request("GET", f"https://{HOST}:888/ping")
             told = {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()}
             assert told == {found.value.trace}
+
+
+async def test_the_trace_of_a_handler_that_used_up_its_time_is_exported(make, spans):
+    exporter = InMemorySpanExporter()
+    trace.get_tracer_provider().add_span_processor(TailSamplingProcessor(exporter))
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/")
+    async def wait():
+        await asyncio.Event().wait()
+
+    async with shop, web:
+        with pytest.raises(RequestTimeout) as late:
+            await web.request("GET", f"https://{HOST}/", timeout=1.0)
+        await until(exporter.get_finished_spans)
+    told = {f"{span.context.trace_id:032x}" for span in exporter.get_finished_spans()}
+    assert told == {late.value.trace}
 
 
 @pytest.mark.parametrize("path", ["/refused", "/missing"])
