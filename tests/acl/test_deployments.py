@@ -219,6 +219,10 @@ TOKENS = {
     "all revoked": ("SHOP", {}, {"*": 2_000_000_000}, False),
     "older ones revoked": ("SHOP", {}, {"WEB": 1_000_000_000}, True),
     "that of another revoked": ("SHOP", {}, {"SHOP": 2_000_000_000}, True),
+    "revoked to its second": ("SHOP", {"iat": 1_500_000_000}, {"WEB": 1_500_000_000}, False),
+    "revoked to the one before": ("SHOP", {"iat": 1_500_000_000}, {"WEB": 1_499_999_999}, True),
+    "expired": ("SHOP", {"exp": 1_500_000_000}, {}, False),
+    "not expired yet": ("SHOP", {"exp": 4_000_000_000}, {}, True),
 }
 
 
@@ -228,11 +232,12 @@ def _with_token(signer, more, revoked):
     public = {name: each.public_key.decode() for name, each in operator.keys.items()}
     keys = {**operator.keys, "signer": key(nkeys.PREFIX_BYTE_ACCOUNT)}
     claims = {"type": "activation", "subject": "stock.>", "kind": "service", **more}
+    times = {name: claims.pop(name) for name in ("iat", "exp") if name in claims}
     if "issuer_account" in claims:
         claims["issuer_account"] = public[claims["issuer_account"]]
     given = None
     if signer is not None:
-        given = token(keys.get(signer, keys["SHOP"]), public["WEB"], "t", claims)
+        given = token(keys.get(signer, keys["SHOP"]), public["WEB"], "t", claims, times)
     if signer == "forger":
         signed, _, signature = given.rpartition(".")
         given = f"{signed}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
