@@ -510,3 +510,42 @@ async def test_fragments_after_the_end_of_a_transfer_are_not_answered(make_memor
         for index in (1, 2, 3):
             begin(fragment(index, 2))
         assert (len(started), len(shop._server.transfers)) == (1, 0)
+
+
+async def test_a_response_to_a_multicast_whose_fragments_do_not_fit_is_only_an_error(
+    make_nats, plane
+):
+    web, loop = make_nats("web.example"), asyncio.get_running_loop()
+
+    @web.watch
+    def answer(direction, subject, payload):
+        if direction == "out" and b"//old.example" in payload:
+            message_id = payload.partition(b"Microbus-Msg-Id: ")[2].partition(b"\r")[0]
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nMicrobus-Op-Code: Res\r\n"
+            named = b"Microbus-From-Id: id-1\r\nMicrobus-Msg-Id: %b\r\n" % message_id
+            receive = web._client.responses.receive_payload
+            for _ in range(2):  # the first one twice
+                fragment = head + named + b"Microbus-Fragment: 1/3\r\n\r\nx"
+                reply = f"{plane}.reply._.old_example.web_example.{web.id}"
+                loop.call_soon(receive, reply, fragment)
+
+    async with web:
+        (found,) = [each async for each in web.publish("GET", "https://old.example/x")]
+    assert (found.status, found.body, found.error.status) == (400, b"", 400)
+
+
+async def test_nothing_is_kept_of_the_senders_of_transfers_that_have_ended():
+    async def read_all() -> bool:
+        return True
+
+    held = Reassembler(max_body=10, max_fragments=4, silence=0.1, read_all=read_all)
+    now = asyncio.get_running_loop().time()
+    for number in range(9):
+        key = (f"web{number}.example", f"id-{number}", "A")
+        held.begin(key, 1, now=now, ends=now + 99)
+        part = Request("GET", BIG, headers=Headers({control_headers.FRAGMENT: "1/1"}), body=b"x")
+        assert held.add(key, 1, 1, part, now=now) is part
+    assert len(held) == 0
+    await until(lambda: held._sweep is None)
+    assert (held._heard, held._places, held._bytes, held._size) == ({}, {}, {}, 0)
+    held.close()

@@ -206,3 +206,18 @@ async def test_a_slot_may_be_written_in_capitals(make, slot):
         assert near.locality == "us-west-b-2"
     for replica in replicas:
         await replica.shutdown()
+
+
+async def test_a_call_that_is_repeated_without_a_locality_is_answered_by_the_same_host(make_memory):
+    near, web = make_memory(HOST, locality="us-west-b"), make_memory("web.example", locality="us")
+    other = make_memory("other.example")
+    near.endpoint("GET", "/near")(_say("near"))
+    other.endpoint("GET", f"//{HOST}/near")(_say("other"))
+    async with web:
+        async with near:
+            assert (await web.request("GET", NEAR, source=HOST)).text == "near"
+        async with other:
+            with pytest.raises(HTTPError) as refused:
+                await web.request("GET", NEAR, source=HOST)
+            assert refused.value.status == 502
+            assert (await web.request("GET", NEAR)).text == "other"

@@ -67,9 +67,11 @@ async def _story(make):
     ]
 
 
-async def test_the_error_of_a_service_that_tells_no_trace_names_that_of_the_request(
-    make_nats, spans, plane
+@pytest.mark.parametrize("told", [b"", b',"trace":"%b"' % (b"f" * 32)])
+async def test_the_error_of_a_service_that_tells_no_trace_or_its_own_names_that_of_the_request(
+    make_nats, spans, plane, told
 ):
+    spans.clear()
     web = make_nats("web.example")
     loop = asyncio.get_running_loop()
 
@@ -77,7 +79,7 @@ async def test_the_error_of_a_service_that_tells_no_trace_names_that_of_the_requ
     def answer(direction, subject, payload):
         if direction == "out" and b"//old.example" in payload:
             message_id = payload.partition(b"Microbus-Msg-Id: ")[2].partition(b"\r")[0]
-            body = b'{"err":{"error":"no stock","statusCode":409}}'
+            body = b'{"err":{"error":"no stock","statusCode":409%b}}' % told
             head = b"HTTP/1.1 409 Conflict\r\nMicrobus-Op-Code: Err\r\nMicrobus-Msg-Id: %b\r\n\r\n"
             loop.call_soon(
                 web._client.responses.receive_payload,
