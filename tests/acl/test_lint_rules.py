@@ -42,6 +42,15 @@ LINT = {
 }
 
 
+@pytest.mark.parametrize(("entry", "reported"), [
+    ("p.reply._.*.me.*", False), ("p.reply._.*.*.*", True), ("p.reply._.*.me.x.*", True),
+    ("p.reply.*.*.me.*", True),
+])  # fmt: skip
+def test_replies_to_one_host_need_no_bound_of_their_depth(entry, reported):
+    found = [each.rule for each in Permissions(subscribe_allow=[entry]).lint()]
+    assert ("unbounded-depth" in found) is reported
+
+
 #: More of the same: over-wide inboxes in every disguise, and what looks like one.
 INBOXES = {
     "_INBOX.>": True, "_INBOX.*": True, "_INBOX.*.*": True, "_INBOX.> q": True, "*.>": True,
