@@ -194,6 +194,19 @@ async def test_the_configurator_never_overrides_the_constructor(make, monkeypatc
     assert asked == ["shop.example"] * 2
 
 
+async def test_a_configurator_that_is_gone_leaves_the_values_that_it_told(make, monkeypatch):
+    shop, core = make("shop.example"), make("configurator.core")
+    limit, shelf = declared(shop)
+    core.endpoint("POST", ":888/values")(lambda: {"values": {"Limit": "7"}})
+    async with core:
+        await shop.startup()
+        assert (limit.get(), shelf.get()) == (7, "upper")
+    monkeypatch.setenv("SHOP_EXAMPLE_SHELF", "variable")
+    await shop.request("POST", "https://shop.example:888/config-refresh")
+    assert (limit.get(), shelf.get()) == (7, "variable")
+    await shop.shutdown()
+
+
 async def test_a_configurator_that_tells_a_part_leaves_the_defaults_of_the_rest(make_nats, caplog):
     values, shop = {"Limit": "5", "Shelf": "lower"}, make_nats("shop.example", deployment="LAB")
     limit, shelf = declared(shop)

@@ -261,6 +261,8 @@ async def test_a_server_that_does_not_know_its_client(near):
         ([("Authorization", "Basic x"), ("Cookie", "Authorization={}")], 200),
         ([("Authorization", "Bearer  "), ("Cookie", "Authorization={}")], 200),
         ([("Cookie", "Author;ization={}")], 401), ([("Cookie", "a,b=1; Authorization={}")], None),
+        ([("Cookie", "Authorization={}"), ("Cookie", "a=1")], 200),
+        ([("Cookie", "a=1"), ("Cookie", "Authorization={}")], 200),
     ],
 )  # fmt: skip
 async def test_the_token_of_a_request(near, headers, status):
@@ -270,6 +272,14 @@ async def test_the_token_of_a_request(near, headers, status):
     async with web, service:
         answer = await ask(ingress(web), "GET", "/shop.example/mine", headers=given)
     assert answer.status in ((200, 400, 401) if status is None else (status,))
+
+
+async def test_the_cookies_of_several_fields_are_one_field_for_the_service(near):
+    web, service = near
+    cookies = [("Cookie", each) for each in ("a=1", "b=2; c=3", "d=4")]
+    async with web, service:
+        answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=cookies)
+    assert json.loads(answer.body)["headers"]["Cookie"] == "a=1; b=2; c=3; d=4"
 
 
 @pytest.mark.parametrize(
