@@ -124,6 +124,28 @@ def test_a_name_stands_for_many_where_one_owner_has_them(monkeypatch) -> None:
     assert [row["n"] for row in found] == list(range(7))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"account": "A"}, {"account": "B"}), ({"user": "u"}, {"user": "v"}),
+     ({"identity": "a"}, {"identity": "b"})],
+)  # fmt: skip
+def test_programs_that_subscribe_are_counted_for_each_service_account_and_user(
+    monkeypatch, one, other
+) -> None:
+    monkeypatch.setattr(sums_module, "MOST_PROGRAMS", 2)
+    rules = {name: Permissions(subscribe_allow=("x",)) for name in ("a", "b")}
+
+    def clients(*owners: dict[str, Any]) -> list[str]:
+        rows = [{"identity": "a", "pattern": "x", "client": f"p{number}", **owner}
+                for number, owner in enumerate(owners)]  # fmt: skip
+        usage = Answers(subscribed(*rows), Questions(rules=rules)).permission_usage()
+        used = (row["client"] for row in usage if row["verb"] == "subscribe")
+        return sorted(name for name in used if name is not None)
+
+    assert clients(one, one, other) == ["p0", "p1", "p2"]
+    assert clients(one, one, one, other) == [MANY, "p3"]
+
+
 # --- flows
 
 
@@ -339,6 +361,29 @@ def test_a_rule_is_covered_by_the_first_that_allows_it() -> None:
         "x.y", "x.*", "x.>", None,
     ]  # fmt: skip
     assert _covering(rules[1:], "x.y") == "x.*"
+
+
+SUBSCRIBED = "p.safe.443.*.c_d._.GET.items.*"
+
+
+def test_a_subscription_without_an_end_lives_until_the_last_time_of_the_traffic() -> None:
+    days = timedelta(days=1) // timedelta(seconds=1)
+    told = {"identity": "c.d", "pattern": SUBSCRIBED, "identity_source": "user"}
+    for end, count in ((None, 3), (at(days), 2)):
+        found = Answers(subscribed(told | {"start": at(1), "end": end}), Questions(min_days=1))
+        found.sums.add("edge", edge(), sent(last=2 * days))
+        rows = [row for table in found.synthesise() for row in table if row["verb"] == "subscribe"]
+        assert [row["days"] for row in rows] == [count], end
+
+
+def test_a_proposal_is_covered_by_the_rules_of_the_user_of_its_program() -> None:
+    """They are those of its service only if its user has none."""
+    told = {"identity": "c.d", "pattern": SUBSCRIBED, "identity_source": "user", "start": at(1)}
+    own, other = Permissions(subscribe_allow=("p.>",)), Permissions(subscribe_allow=(">",))
+    asked = Questions(min_days=1, rules={"c.d": other, "u": own})
+    for user, rule in (("u", "p.>"), ("v", ">"), (None, ">")):
+        proposed, _ = Answers(subscribed(told | {"user": user}), asked).synthesise()
+        assert [row["covered_by"] for row in proposed] == [rule], user
 
 
 @pytest.mark.parametrize(
