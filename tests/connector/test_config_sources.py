@@ -128,6 +128,33 @@ async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(
     assert pause == [REFRESH_PAUSE]
 
 
+async def test_readings_of_the_values_end_with_the_service(make, caplog):
+    shop, core = make("shop.example"), make("configurator.core")
+    limit, _ = declared(shop)
+    asked, never = [], asyncio.Event()
+
+    @core.endpoint("POST", ":888/values")
+    async def told():
+        asked.append(1)
+        if len(asked) > 1:
+            await never.wait()
+        return {"values": {"Limit": f"{len(asked)}"}}
+
+    async with core:
+        await shop.startup()
+        configuration = shop._configuration
+        asking = [asyncio.ensure_future(configuration.refresh()) for _ in range(2)]
+        await until(lambda: len(asked) == 2)
+        readings = configuration._refreshing, configuration._following
+        await shop.shutdown()
+        await asyncio.wait((*readings, *asking))
+        assert [each.cancelled() for each in readings] == [True, True]
+        assert [each.cancelled() for each in asking] == [True, True]
+        never.set()
+    assert (len(asked), limit.get()) == (2, 1)
+    assert "the configuration cannot be read" not in caplog.text
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_values_of_a_test_are_given_back_at_its_end(make_memory, fails):
     shop = make_memory("shop.example", config={"Shelf": "own"})
@@ -171,6 +198,15 @@ async def test_sources_in_their_order(make_memory, tmp_path, monkeypatch):
     (limit, _) = declared(given)
     async with given:
         assert limit.get() == 6
+
+
+async def test_an_empty_variable_is_a_value(make_memory, tmp_path, monkeypatch):
+    (tmp_path / "config.yaml").write_text("all:\n  Shelf: file\n")
+    monkeypatch.setenv("SHOP_EXAMPLE_SHELF", "")
+    shop = make_memory("shop.example")
+    _, shelf = declared(shop)
+    async with shop:
+        assert shelf.get() == ""
 
 
 @pytest.mark.requirement("S0-122", "A77")
