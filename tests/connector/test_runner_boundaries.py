@@ -15,6 +15,7 @@ from subtrie.connector import (
 )
 from subtrie.connector._endpoint import Endpoint
 from subtrie.connector._envelope import RequestEnvelope
+from subtrie.connector._records import RecordRate
 from subtrie.connector._runner import Places
 
 HOST, URL = "shop.example", "https://shop.example"
@@ -218,3 +219,28 @@ async def test_an_argument_that_the_path_does_not_reach_is_absent(make_memory):
         request = RequestEnvelope("GET", URL, "/a/1", "", b"")
         shop._server.runner._result(endpoint, request).close()
         assert request.arguments == {"b": "1"}
+
+
+def test_how_many_refusals_were_not_logged_stands_in_the_record_of_the_next_one(
+    make_memory, caplog
+):
+    shop, now = make_memory(HOST), [0.0]
+    shop.endpoint("GET", "/x")(lambda: None)
+    (endpoint,), runner = shop.endpoints, shop._server.runner
+    runner._refusals = RecordRate(1, 10.0, lambda: now[0])
+
+    def refuse() -> None:
+        refused = HTTPError("too many requests", status=503)
+        runner._error_response(endpoint, refused, None, "", refused=True)
+
+    for _ in range(3):
+        refuse()
+    error = HTTPError("of the handler")
+    runner._error_response(endpoint, error, error, "")
+    now[0] = 10.0
+    refuse()
+    assert [each.partition(" failed: ")[2] for each in caplog.messages] == [
+        "503: too many requests",
+        "500: of the handler",
+        "503: too many requests (2 more were not logged)",
+    ]
