@@ -227,6 +227,17 @@ def test_policy_tests_name_their_files(files):
     assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
 
 
+def test_a_line_about_receiving_may_name_a_queue(files):
+    rules = files / "rules.json"
+    rules.write_text(Permissions(subscribe_allow=["a.> workers"]).dump())
+    policy = files / "policy.txt"
+    policy.write_text(
+        "yes receive a.b a.> workers\nno receive a.b a.> others\nno receive a.b a.>\n"
+    )
+    done = run("acl", "test", policy, rules)
+    assert done.exit_code == 0, done.output
+
+
 def test_a_decision_that_is_not_determined_is_never_as_expected(files):
     (files / "chance.conf").write_text(
         "authorization { users: [ { user: u, password: open, permissions: { publish: b.0 } } ] }"

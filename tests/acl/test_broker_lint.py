@@ -107,6 +107,16 @@ def test_each_rule_reports_and_leaves_alone(rule, conf):
     assert "Instead:" in done.output
 
 
+def test_findings_about_one_of_several_users_name_its_account(conf):
+    path = conf(PUBLISH, 'publish: ">"')
+    (found,) = lint(path, "--user", "a")
+    assert (found["rule"], found["user"]) == ("publish-everything", "A/a")
+    assert "manage every stream" in found["message"]  # its account has JetStream
+    path = conf('publish: "a"', 'publish: "$SYS.REQ.>"')
+    (found,) = lint(path, "--user", "ops")
+    assert (found["rule"], found["user"], found["level"]) == ("system-account", "SYS/ops", "note")
+
+
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_listeners_that_admit_everyone(listener, conf):
     first = 'http: "127.0.0.1:8222"'

@@ -70,6 +70,21 @@ def test_a_table_of_all_users(conf):
     assert run("acl", "show", conf, "--user", "dash").output.startswith("publish allow: ")
 
 
+def test_the_table_counts_what_denies_leave(tmp_path):
+    conf = tmp_path / "a.conf"
+    conf.write_text(
+        "authorization { users: [ { user: u, password: hidden-word, permissions: "
+        '{ publish: { allow: [ ">", "y" ], deny: "x" }, subscribe: { deny: [ "a", ">" ] } } } ] }\n'
+    )
+    shown = run("acl", "show", conf, "--every-user")
+    row = json.loads(run("acl", "show", conf, "--every-user", "--json").output)
+    assert (row["publish"], row["subscribe"]) == (
+        {"allow": 2, "deny": 1}, {"allow": 0, "deny": 2},
+    )  # fmt: skip
+    assert row["everything"] == []
+    assert re.split("  +", shown.output.splitlines()[1])[:5] == ["u", "-", "2 - 1", "0", "-"]
+
+
 @pytest.mark.parametrize("entries", [("_INBOX.*.x", "_INBOX.*.y"), ("_INBOX.*.y", "_INBOX.*.x")])
 def test_the_inbox_of_a_user_is_an_example_of_its_first_entry_that_reaches_too_far(
     tmp_path, entries
