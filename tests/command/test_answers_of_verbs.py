@@ -207,6 +207,8 @@ WHO = {
     ("*.*.*.>",): (0, ["✓ *.*.*.>", "    overlaps orders.>  line 4  common: orders.x.x.x"]),
     ("x.*", "orders.x"): (1, ["✗ x.*", "    disjoint from every subscription", "✓ orders.x",
                               "    orders.>  line 4"]),
+    ("nothing", "*.*.*.>"): (1, ["✗ nothing", "    no matching subscription", "✓ *.*.*.>",
+                                 "    overlaps orders.>  line 4  common: orders.x.x.x"]),
     ("a..b", "orders.x"): (2, [None, "✓ orders.x", "    orders.>  line 4"]),
     ("a.>.b",): (2, [None]),
 }  # fmt: skip
