@@ -324,6 +324,9 @@ def test_too_many_rules_name_the_costliest(tree, operator):
             in (done.output)
         )
     assert files_here() == {"account.nk"}
+    for form in ("json", "nsc", "sarif", "junit", "markdown"):
+        done = run(folder, "--plane", "prod", "--dry-run", "--format", form)
+        assert (done.exit_code, "the costliest: publish" in done.stderr) == (1, True), form
     done = run(folder, "--plane", "prod", "--format", "conf")
     assert done.exit_code == 0, "a user of a configuration has no token"
 
