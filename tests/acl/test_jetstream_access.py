@@ -145,6 +145,9 @@ def test_streams_are_listed_with_their_overlaps(files):
     only = _run("streams", page, "--subject", "first.>")
     assert "SHOP:TWICE" in only
     assert "KV_cfg" not in only
+    captured = _run("streams", page, "--subject", "again.made.x")  # of the second of two
+    assert "SHOP:AGAIN captures what SHOP:TWICE publishes again: again.made.x" in captured
+    assert "stream SHOP:TWICE" not in captured
     assert "no stream captures none.>" in _run("streams", page, "--subject", "none.>", code=1)
 
 

@@ -73,6 +73,21 @@ def test_the_token_of_the_account_counts_too(tmp_path):
     assert Permissions.load(path, account_jwt=operator.account_jwt).expires == 1
 
 
+@pytest.mark.parametrize(
+    ("account", "user"), [((2, 9), (3, 8)), ((3, 8), (2, 9)), ((3, 9), (2, 8))]
+)
+def test_a_user_may_log_in_while_its_token_and_that_of_the_account_are_good(
+    tmp_path, account, user
+):
+    pytest.importorskip("nacl")
+    bounds = [dict(zip(("nbf", "exp"), each, strict=True)) for each in (account, user)]
+    operator = Operator(claims=bounds[0])
+    path = tmp_path / "user.jwt"
+    path.write_text(operator.user(LISTS, claims=bounds[1])[0])
+    loaded = Permissions.load(path, account_jwt=operator.account_jwt)
+    assert (loaded.not_before, loaded.expires) == (3, 8)
+
+
 def test_show_says_until_when_a_token_is_good(tmp_path):
     now = int(time.time())
 
