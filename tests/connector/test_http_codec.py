@@ -128,9 +128,17 @@ def test_durations_are_written_as_go_writes_them(seconds, text):
     assert control_headers.seconds_of(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "-5s", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."])
+@pytest.mark.parametrize(
+    "text", ["", "-5s", "-5", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."]
+)
 def test_invalid_durations_count_as_absent(text):
     assert control_headers.seconds_of(text) == (0.005 if text == "5" else 0)
+
+
+def test_an_invalid_count_is_zero():
+    assert control_headers.number_of("123456789") == 123_456_789
+    for text in ("", "-1", "+1", "1.0", "1234567890", "\u0663", "\u00b2", " 1"):
+        assert control_headers.number_of(text) == 0
 
 
 def test_an_invalid_fragment_header_means_a_whole_message():
