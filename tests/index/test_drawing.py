@@ -159,6 +159,10 @@ def test_many_subscriptions_and_long_tokens_are_shortened(engine):
     label = _labels_of_mermaid(trie.draw("mermaid"))[0][1]
     assert label == "a" * 39 + "…<br/>[0, 1, 2, 3, 4, 5, 6, 7, … 492 more]"
     assert "a" * 39 + "…\\n" in trie.draw("dot")
+    few = engine.SubjectTrie()
+    few.update(("a" * 40, None) for _ in range(8))
+    (_, label) = _labels_of_mermaid(few.draw("mermaid"))[0].values()
+    assert label == "a" * 40 + "<br/>[0, 1, 2, 3, 4, 5, 6, 7]"
 
 
 @pytest.mark.parametrize("format", ["", "svg", "DOT", "text "])
