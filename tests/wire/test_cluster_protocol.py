@@ -368,6 +368,8 @@ def test_the_sid_of_a_delivery_in_every_form(engine, text):
 def test_both_forms_of_unsub_are_parsed_and_one_is_written(engine, line, printed, most, written):
     op = one(engine, line)
     assert (op.printed_sid, op.max, op.cid, bytes(op)) == (printed, most, 5, written)
+    assert op.as_dict().get("printed_sid") == printed
+    assert ("printed_sid='1'" in repr(op)) is (printed is not None)
 
 
 @pytest.mark.requirement("A63")
