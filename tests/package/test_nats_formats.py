@@ -196,6 +196,10 @@ def test_a_creds_file_is_written_and_read():
     assert is_creds(text)
     assert jwt_in_creds(text) == "a.b.c"
     assert jwt_in_creds(text * 2) is None
+    token, seed = text.split("\n\n", 1)
+    assert jwt_in_creds(token) == "a.b.c"
+    assert jwt_in_creds(f"{token}\n{seed}") == "a.b.c"
+    assert jwt_in_creds(f"{token}\n{seed}{seed}") is None
     assert not is_creds("a.b.c")
 
 
