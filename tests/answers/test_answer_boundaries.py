@@ -638,6 +638,8 @@ def test_what_is_known_of_streams():
     assert made.deleted("s", "A", both) == 7
     assert made.deleted("s", "A", [*both, StoredPattern("A", "U", "x")]) is None
     assert made.deleted("s", "A", [*both, StoredPattern("B", "U", "x")]) == 7
+    assert made.deleted("s", "A", [StoredPattern(None, "S", "x")]) == 5, "of any account"
+    assert made.deleted("s", "A", [*both, StoredPattern(None, "U", "x")]) is None
     assert made.deleted("other", "A", both) is None
     assert made.deleted("s", "A", []) is None
     assert made.answered("s", "c") == Receiver("stream Q or R"), "S is known, and would match"

@@ -243,6 +243,16 @@ def test_of_an_account_and_of_leaf_nodes_the_earlier_arrival_is_taken(leaf) -> N
     assert found.crossed[Crossing("s", "A", Publisher("7/client:1"), "x", "t")] == 1
 
 
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [({}, True), ({"subject": "y"}, False), ({"reply": "r"}, False), ({"size": 3}, False)],
+)
+def test_an_arrival_is_that_of_a_message_of_its_subject_reply_and_size(other, same) -> None:
+    there = [hop(**T, time=at(1), taken=1) | other, hop(**T, time=at(2), taken=0, position=4)]
+    (row,) = followed(table_of("hop", [hop()]), table_of("arrival", there)).publishes.to_pylist()
+    assert row["taken"] == int(same)
+
+
 def test_a_message_without_a_time_has_none_when_it_is_lost_or_received() -> None:
     for taken in (0, 1):
         found = followed(table_of("hop", [hop(time=None)]),

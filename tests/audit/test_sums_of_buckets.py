@@ -467,6 +467,18 @@ def test_the_latency_of_requests(requests, answers, received) -> None:
     assert dict(found["stored"]) == dict(wanted["stored"])
 
 
+@pytest.mark.parametrize("times", [(7, 9), (9, 7)])
+def test_the_first_of_several_deliveries_answers_a_request(times) -> None:
+    inboxes = [subscriber(11 + n, "r.*", sid="1") for n in range(2)]
+    told = {"size": 1, "deliveries": 1, "forwarded": 0}
+    asked = WHO[0] | told | {"subject": "ask.9", "reply": "r.1", "time": 5}
+    answers = [each | {"op": "MSG", "direction": "out", "subject": "r.1", "size": 1, "time": time,
+                       "subscription": n}
+               for n, (each, time) in enumerate(zip(inboxes, times, strict=True))]  # fmt: skip
+    found = answer_sums(bucket_of([*inboxes, asked, *answers]))
+    assert [value for value, _ in found["latency"].values()] == [{2: 1}]
+
+
 def test_a_pull_request_waits_for_messages_and_has_no_latency() -> None:
     told = {"size": 1, "deliveries": 1, "forwarded": 0, "reply": "r.1", "time": 5}
     asked = ("ask.9", "$JS.API.CONSUMER.MSG.NEXT.S.c", "$JS.API.CONSUMER.INFO.S.c")
