@@ -113,7 +113,15 @@ def test_answers_can_be_pickled(trie):
 
 @pytest.mark.parametrize(
     "change",
-    [("pattern", "a..b"), ("queue", ""), ("id", 5), ("id", -1), ("twice", 0), ("handle", 0)],
+    [
+        ("pattern", "a..b"),
+        ("queue", ""),
+        ("id", 5),
+        ("id", -1),
+        ("turn", -1),
+        ("twice", 0),
+        ("handle", 0),
+    ],
 )
 def test_an_invalid_state_is_refused(trie, change):
     handle = trie.add("a", 1)

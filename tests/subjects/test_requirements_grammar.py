@@ -87,14 +87,6 @@ def test_invalid_names(engine, name, reason, position):
     assert refused(engine.check_pattern, name) == (reason, position)
 
 
-def test_the_common_subject_of_two_patterns_is_of_the_wider_dialect():
-    strict = subtrie.Pattern("a.*")
-    server = subtrie.Pattern("*.\u00e9", dialect="server")
-    for found in (strict.overlaps(server), server.overlaps(strict)):
-        assert (found, found.dialect) == ("a.\u00e9", "server")
-    assert strict.overlaps(subtrie.Pattern("*.b")).dialect == "strict"
-
-
 @pytest.mark.requirement("S1-013")
 def test_names_are_case_sensitive(engine):
     assert engine.matches("foo", "foo")
