@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from opentelemetry import metrics, trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -21,6 +22,7 @@ from patience import until
 from subtrie.connector import (
     AckTimeout,
     HTTPError,
+    Request,
     RequestTimeout,
     TailSamplingProcessor,
     _tail_sampling,
@@ -338,6 +340,44 @@ async def test_an_error_names_the_trace_of_the_call_that_raises_it(make_memory, 
             await web.request("GET", f"https://{HOST}{path}")
         ids = {f"{span.context.trace_id:032x}" for span in spans.get_finished_spans()}
         assert ids == {failed.value.trace}
+
+
+async def test_a_record_has_the_trace_of_the_span_in_which_it_is_written(
+    make_memory, spans, caplog
+):
+    caplog.set_level(logging.INFO, "subtrie.service")
+    shop, own = make_memory(HOST), []
+
+    @shop.endpoint("GET", "/")
+    async def handle():
+        shop.log.info("outside")
+        tracer = trace.get_tracer("test")
+        with tracer.start_as_current_span("own", context=Context()) as span:  # of another trace
+            shop.log.info("inside")
+            own.append(f"{span.context.trace_id:032x}")
+
+    async with shop, make_memory("web.example") as web:
+        spans.clear()
+        await web.request("GET", f"https://{HOST}/")
+    ids = {f"{span.context.trace_id:032x}" for span in spans.get_finished_spans()}
+    said = {each.getMessage(): each.trace for each in caplog.records if hasattr(each, "trace")}
+    assert len(ids) == 2
+    assert {said[f"{HOST}: outside"]} == ids - {*own}
+    assert said[f"{HOST}: inside"] == own[0]
+
+
+async def test_a_trace_that_the_caller_states_is_sent_where_there_is_no_span(make, spans):
+    shop, web, got = make(HOST), make("web.example"), []
+
+    @shop.endpoint("GET", "/")
+    async def handle(request: Request):
+        got.append([request.headers[name] for name in stated])
+
+    stated = {"Traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "Tracestate": "shop=1"}
+    async with shop, web:
+        found = [each async for each in web.publish("GET", f"https://{HOST}/", headers=stated)]
+    assert [each.status for each in found] == [200]
+    assert got == [[*stated.values()]]
 
 
 def test_the_number_of_kept_spans_is_limited():
