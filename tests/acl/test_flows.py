@@ -12,7 +12,9 @@ from flow_questions import generated, judged
 from subtrie import PermissionsError, SubjectError
 from subtrie._cli.acl_flows import _selected
 from subtrie._cli.app import app
+from subtrie._cli.flows_of_streams import Stored, of_question
 from subtrie.acl import Deployment
+from subtrie.acl._jetstream.streams import Stream
 
 CONFIG = """accounts {
   SHOP {
@@ -182,6 +184,16 @@ def test_a_flow_that_is_undetermined_for_a_user_is_one_of_the_user(path):
     )
     for user, found in {"page": True, "WEB/page": True, "till": True, "shut": False}.items():
         assert bool(_selected(deployment, [flow], None, None, user)) is found, user
+
+
+def test_a_stream_that_is_undetermined_for_a_user_is_one_of_the_user(path):
+    deployment = Deployment.load(path)
+    stream = Stream("S", "SHOP", subjects=("s.>",))
+    stored = Stored(stream, ("SHOP/till",), (), (), ("WEB/page",), frozenset(["read"]))
+    for user, found in {"page": True, "WEB/page": True, "till": True, "shut": False}.items():
+        assert bool(of_question(deployment, [stored], None, None, user)) is found, user
+    for origin, found in {"WEB": True, "WEB:s.a": True, "SHOP": True, "SHOP:t": False}.items():
+        assert bool(of_question(deployment, [stored], origin, None, None)) is found, origin
 
 
 def test_the_accounts_of_a_listener_are_named_once(path):
