@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from patience import PATIENCE
+from patience import PATIENCE, wait_until
 from subtrie.connector import _io_thread
 
 NAME = "subtrie-connections"
@@ -32,7 +32,7 @@ def interval(monkeypatch) -> Iterator[float]:
 
 
 def test_the_thread_ends_with_its_last_use(interval):
-    assert not threads()
+    wait_until(lambda: not threads(), "that of another test ends")
     loop = _io_thread.acquire()
     assert _io_thread.acquire() is loop
     (thread,) = threads()
