@@ -21,7 +21,7 @@ from report_runs import HOSTILE, call, make_run, row, small_tables
 
 from subtrie._cli.app import app
 from subtrie._cli.audit_tables import print_tables
-from subtrie._core.printable import escaped, printable
+from subtrie._core.printable import escaped, printable, shortened
 from subtrie._findings.markdown import code_table
 from subtrie.report import read_report, to_html, to_json, to_markdown
 from subtrie.report._findings import all_findings
@@ -196,6 +196,15 @@ def test_prose_in_markdown_stays_text(text):
     rendered = MarkdownIt("commonmark").enable("table").renderInline(f"x{shown}")
     assert unescape(rendered).replace("\n", "") == f"x{printable(text)}"
     assert not re.search(r":(?!\d\d:)[a-z0-9+-]+:|://|!\[|\]\(", shown)
+
+
+@pytest.mark.parametrize("most", [4, 5, 48])
+def test_a_text_that_fits_is_not_shortened(most):
+    text = "abcdefgh" * 6
+    assert shortened(text[:most], most) == text[:most]
+    found = shortened("x" * most + "y", most)
+    assert (len(found) <= most, found[0], found[-1]) == (True, "x", "y")
+    assert "…" in found
 
 
 def test_prose_in_markdown_is_plain_where_that_is_safe():
