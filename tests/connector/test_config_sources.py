@@ -125,7 +125,7 @@ async def test_one_who_asks_and_goes_leaves_the_reading_to_the_others(
         await asyncio.gather(asking[0 if follows else 1], asking[-1])
         monkeypatch.undo()
     assert readings == ["begun", "done"] * 2, "the second one who asks shares the next reading"
-    assert pause == [REFRESH_PAUSE]
+    assert pause.count(REFRESH_PAUSE) == 1, "the connector has other pauses, too"
 
 
 async def test_readings_of_the_values_end_with_the_service(make, caplog):
