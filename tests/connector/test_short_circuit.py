@@ -306,6 +306,33 @@ async def test_local_subjects_never_reach_the_broker(broker, base):
     await nc.close()
 
 
+async def test_a_local_publish_raises_what_the_client_would_raise(broker, base):
+    nc = ShortCircuit(await nats.connect(broker.url), local=[f"{base}.in.>"])
+    with pytest.raises(errors.MaxPayloadError):
+        await nc.publish(f"{base}.in.a", bytes(nc.max_payload + 1))
+    await nc.publish(f"{base}.in.a", bytes(nc.max_payload))
+    await nc.close()
+    with pytest.raises(errors.ConnectionClosedError):
+        await nc.publish(f"{base}.in.a")
+
+
+async def test_a_client_that_is_drained_already_is_not_drained_again(broker, wrap, base):
+    client = await nats.connect(broker.url)
+    nc = wrap(client)
+
+    async def take(message):
+        pass
+
+    await nc.subscribe(base, cb=take)
+    draining = asyncio.create_task(client.drain())
+    while not client.is_draining:
+        await asyncio.sleep(0)
+    await nc.drain()
+    assert client.is_draining
+    await draining
+    assert client.is_closed
+
+
 async def test_a_subject_that_is_refused_is_refused_by_the_client(broker, base):
     """Local subjects make no difference: the error is that of the client."""
     nc = ShortCircuit(await nats.connect(broker.url), local=[f"{base}.in.>"])
