@@ -455,3 +455,28 @@ def test_reload_starts_the_program_again_with_the_same_options(
     assert done.stderr == "changed.py changed: starting again\n"
     started = f"-m subtrie.cli run a b:c {passed}"
     assert log.read_text().splitlines() == [started, "ended", started, "ended"]
+
+
+def test_source_files_that_are_changed_added_or_removed_start_the_program_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    own, others = ["a.py", "b/c.py"], ["note.txt", ".git/x.py", "__pycache__/x.py", "own/x.py"]
+    for each in (*own, *others, "own/pyvenv.cfg"):
+        path = tmp_path / each
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    before = run_command._files()
+    for each in others:
+        (tmp_path / each).unlink()
+    assert run_command._difference(before, run_command._files()) == ""
+    for each in own:
+        os.utime(each, (1, 1))
+        assert run_command._difference(before, run_command._files()) == each
+        before = run_command._files()
+        (tmp_path / each).unlink()
+        assert run_command._difference(before, run_command._files()) == each
+        before = run_command._files()
+        (tmp_path / each).touch()
+        assert run_command._difference(before, run_command._files()) == each
+        before = run_command._files()
