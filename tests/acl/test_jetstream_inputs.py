@@ -291,6 +291,47 @@ def test_the_overlap_of_two_streams_is_a_sentence():
     ]
 
 
+@pytest.fixture
+def two_accounts(tmp_path):
+    """A configuration, and a page in which two accounts have a stream of one subject."""
+    conf, saved = tmp_path / "nats.conf", tmp_path / "jsz.json"
+    accounts = ", ".join(
+        f"{name} {{ users: [ {{ user: {name.lower()}, password: x }} ] }}"
+        for name in ("SYS", "A", "B")
+    )
+    conf.write_text(f"system_account: SYS\naccounts {{ {accounts} }}\n")
+    config = {"config": {"name": "O", "subjects": ["o.>"]}, "state": {}, "consumer_detail": []}
+    details = [{"name": name, "id": name, "stream_detail": [config]} for name in ("A", "B")]
+    saved.write_text(json.dumps({"server_id": "N", "ha_assets": 0, "account_details": details}))
+    return conf, saved
+
+
+def asked(*words):
+    done = CliRunner().invoke(app, ["acl", *map(str, words), "--json"])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, [json.loads(line) for line in done.output.splitlines()]
+
+
+def test_a_subject_after_an_account_is_one_of_the_streams_of_the_account(two_accounts):
+    for question, accounts in {"A:o.x": {"A"}, "B:o.x": {"B"}, "o.x": {"A", "B"}}.items():
+        code, rows = asked("who", question, *two_accounts, "--verb", "read")
+        assert (code, {row["account"] for row in rows}) == (0, accounts), question
+
+
+def test_without_streams_every_account_but_the_system_account_may_have_one(two_accounts):
+    code, rows = asked("who", "O", two_accounts[0], "--verb", "read")
+    assert (code, {row["account"] for row in rows if "user" in row}) == (2, {"A", "B"})
+
+
+@pytest.mark.parametrize(("words", "code"), [
+    (["--from", "A"], 0), (["--to", "B"], 0), (["--user", "a"], 0), (["--from", "SYS"], 1),
+    (["--from", "A:p"], 1),
+])  # fmt: skip
+def test_a_stream_alone_answers_a_question_about_flows(two_accounts, words, code):
+    ended, rows = asked("flows", *two_accounts, *words)
+    assert (ended, bool(rows)) == (code, code == 0)
+
+
 def test_a_stream_does_not_overlap_with_itself():
     own = Stream("S", "A", subjects=("s.>", "s.a"), republish=("s.a", "s.b"),
                  consumers=(Consumer("c", deliver="s.x"),))  # fmt: skip
