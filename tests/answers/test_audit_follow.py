@@ -152,6 +152,15 @@ def watched(log: Path, out: Path) -> _Watcher:
     return _Watcher(what, str(out))
 
 
+def test_after_it_has_ended_signals_do_what_they_did_before(tmp_path: Path) -> None:
+    log = tmp_path / "trace.log"
+    log.write_text(SHORT.format("web"))
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    words = ["audit", str(log), "--follow", "--until-idle", "0.1"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert {each: signal.getsignal(each) for each in before} == before
+
+
 def test_a_finding_is_printed_when_it_first_appears(tmp_path: Path, capsys: Any) -> None:
     log, out = tmp_path / "nats.log", tmp_path / "run"
     watcher, growing = watched(log, out), GrowingAudit([str(log)], str(out))

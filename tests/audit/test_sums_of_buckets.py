@@ -308,6 +308,16 @@ def test_a_delivery_that_no_publish_explains() -> None:
     assert ("not in the log", "r.x", None) not in found
 
 
+@pytest.mark.parametrize("taken", [0, 1])
+def test_a_question_to_services_is_a_flow_to_those_that_received_it_else_to_any(taken) -> None:
+    ping = subscriber(11, "$SRV.PING", identity="r.x", sid="1")
+    sent = WHO[0] | {"subject": "$SRV.PING", "time": 1, "size": 1, "deliveries": taken,
+                     "forwarded": 0}  # fmt: skip
+    received = ping | {"op": "MSG", "direction": "out", "size": 1, "time": 1, "subscription": 0}
+    found = flows(answer_sums(bucket_of([ping, sent, *[received] * taken])))
+    assert found == {("a.b", "r.x" if taken else "services", None): (1, 1, 0, 1, 1, 1, None)}
+
+
 @pytest.mark.parametrize("weights", [(1, 1), (1, 3), (2, 1), (4, 4)])
 def test_deliveries_are_divided_by_what_was_received_of_each(weights) -> None:
     events = [SUB]
