@@ -326,6 +326,8 @@ def test_the_command_tells_differences_and_exits_with_1(runs, tmp_path) -> None:
     same = call(runs[0], runs[0])
     assert (same.exit_code, same.output) == (0, "no difference\n")
     assert call(*runs, "--table", "malformed").exit_code == 0
+    some = call(*runs, "--table", "malformed", "--table", "undelivered")
+    assert (some.exit_code, some.output) == (1, told.output)
     for bad in ((*runs, "--table", "x"), (runs[0], tmp_path / "none")):
         refused = call(*bad)
         assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1)
