@@ -9,6 +9,7 @@ import pytest
 from raw_client import RawClient
 
 from servers import loads, serving
+from subtrie.acl import Deployment
 from subtrie.acl._subject_transform import MAX_OUTCOMES, SubjectTransform
 
 CUTS = ("splitFromLeft", "splitFromRight", "sliceFromLeft", "sliceFromRight", "left", "right")
@@ -116,3 +117,17 @@ def test_a_cut_inside_a_character_is_not_taken_for_a_lost_message(tmp_path):
         client.publish("s.\u00e9")
         with pytest.raises(UnicodeDecodeError):
             client.flush()
+
+
+def test_a_destination_of_no_weight_is_never_chosen(tmp_path):
+    rows = "[ { destination: a, weight: 0 }, { destination: b, weight: 100 } ]"
+    path = tmp_path / "nats.conf"
+    path.write_text(f"mappings {{ x: {rows} }}\n")
+    assert Deployment.load(path).accounts["$G"].mapped("x", "") == ("b",)
+    with serving(tmp_path / "server", path.read_text()) as url:
+        client = RawClient(url)
+        client.subscribe(">", "1")
+        for _ in range(50):
+            client.publish("x")
+        client.flush()
+    assert {subject for _, subject, _ in client.messages} == {"b"}

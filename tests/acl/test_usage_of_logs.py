@@ -136,6 +136,19 @@ def test_what_a_proposal_would_have_refused_in_another_log(settings, first, seco
     assert f"✓ {first}: the proposal refuses nothing" in usage(*words, first, status=0)
 
 
+def test_an_entry_that_was_not_used_is_not_said_to_be_narrowed(tmp_path):
+    conf = tmp_path / "nats.conf"
+    conf.write_text(
+        "authorization { users: [ { user: web, password: open, permissions: "
+        '{ publish: [ "o.*", "o.late" ], subscribe: {} } } ] }\n'
+    )
+    said = ((6, "web", f"<<- [PUB o.{each} 0]") for each in "abcdefg")
+    log = trace(tmp_path / "log", *by_seconds(*said))
+    shown = usage(conf, "--log", log, "--user", "web", "--format", "markdown", status=1)
+    assert "publish o.late was not used" in shown
+    assert "allows the traffic" not in shown
+
+
 def test_evidence_of_several_logs_and_runs_adds_up(settings, first, second, tmp_path):
     both = usage(settings, "--log", first, "--log", second, "--user", "web", "--against", second,
                  status=0)  # fmt: skip
