@@ -20,6 +20,9 @@ FORMS = {
     "Optional": "import typing as t\nasync def f(c: t.Optional[Connector]): " + CALL.format("c"),
     "with": "async def f():\n    async with orders as c: " + CALL.format("c"),
     "a walrus": "async def f():\n    if (c := orders): " + CALL.format("c"),
+    "a walrus in a comprehension": (
+        "async def f():\n    if any((c := orders) for _ in (1, 2)): " + CALL.format("c")
+    ),
     "a conditional": "async def f():\n    c = orders if x else None\n    " + CALL.format("c"),
     "what a function returns": (
         "def get(): return orders\nasync def f():\n    c = get()\n    " + CALL.format("c")
@@ -182,6 +185,46 @@ def test_keywords_give_each_parameter_its_connector(tree):
     }
 
 
+GIVEN = {
+    "a class method": (
+        "class A:\n    @classmethod\n    async def f(cls, a: Connector, b: Connector):\n"
+        "        await a.request('GET', 'https://x.shop/a')\n"
+        "        await b.request('GET', 'https://x.shop/b')\n"
+        "A.f(orders, stock)\n"
+    ),
+    "fields of a class and of one above": (
+        "import dataclasses\n"
+        "@dataclasses.dataclass\nclass Above:\n    a: Connector\n"
+        "@dataclasses.dataclass\nclass A(Above):\n    b: Connector\n"
+        "    async def f(self):\n        await self.a.request('GET', 'https://x.shop/a')\n"
+        "        await self.b.request('GET', 'https://x.shop/b')\n"
+        "A(orders, stock)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", GIVEN)
+def test_each_place_gets_its_own_connector(tree, form):
+    folder = tree(main=HEAD + 'stock = Connector("stock.shop")\n' + GIVEN[form])
+    found = {each.host: said(each.calls) for each in scan(folder)}
+    assert found == {"orders.shop": ["GET x.shop:443/a"], "stock.shop": ["GET x.shop:443/b"]}
+
+
+def test_a_class_method_makes_a_connector_of_its_class(tree):
+    folder = tree(
+        main="""\
+        from subtrie.connector import Connector
+        class Orders(Connector):
+            @classmethod
+            def made(cls): return cls("orders.shop")
+        orders = Orders.made()
+        orders.request("GET", "https://stock.shop/items")
+        """
+    )
+    (service,) = scan(folder)
+    assert (service.host, said(service.calls), service.dynamic) == ("orders.shop", ONE, ())
+
+
 def test_a_parameter_is_what_the_calls_give_it(tree):
     folder = tree(
         help='from subtrie.connector import Connector\n'
@@ -268,6 +311,20 @@ def test_two_services_and_a_helper_without_callers(tree):
         with pytest.raises(PermissionsError) as caught:
             rules(service, "p")
         assert (caught.value.reason, caught.value.line) == ("dynamic", 2)
+
+
+def test_a_helper_without_callers_may_call_the_control_port(tree):
+    text = 'from subtrie.connector import Connector\na = Connector("a.shop")\n'
+    folder = tree(
+        a=text,
+        b=text.replace("a.shop", "b.shop"),
+        help="from subtrie.connector import Connector\nasync def f(c: Connector): "
+        'await c.request("GET", "https://stock.shop:888/ping")\n',
+    )
+    for service in scan(folder):
+        assert not service.dynamic
+        allowed = rules(service, "p")
+        assert allowed.can_publish(f"p.safe.888.{service.host.replace('.', '_')}.a._.GET.ping")
 
 
 def test_stubs_make_no_rules_and_calls_of_them_do(only):

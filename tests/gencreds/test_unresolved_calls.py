@@ -149,6 +149,7 @@ SILENT = {
         'import httpx\ndef f(c: httpx.AsyncClient): c.request("GET", "https://a.shop/x")'
     ),
     "a test client": 'def f(client): client.request("GET", "/orders")',
+    "a URL in a query": 'def f(client): client.request("GET", "/orders?next=https://a.shop/x")',
     "nats": 'import nats\nasync def f():\n    nc = await nats.connect()\n'
     '    await nc.publish("foo", b"x")\n    await nc.request("foo", b"x")',
     "mqtt": 'def f(client): client.publish("topic", "text"); client.subscribe("topic")',
