@@ -314,6 +314,8 @@ def test_the_uptime_is_that_since_the_start(monkeypatch):
     metrics.start()
     now[0] += 7
     assert metrics.uptime() == 7
+    metrics.start()
+    assert metrics.uptime() == 0, "of the run that has begun last"
 
 
 def test_a_rejected_message_is_logged_once_a_minute_for_each_reason(monkeypatch, caplog):

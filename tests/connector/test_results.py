@@ -251,3 +251,13 @@ def test_the_schema_of_a_response(annotation, name, schema):
         assert (found["type"], found["properties"]) == ("object", schema)
     else:
         assert found == schema
+
+
+@pytest.mark.parametrize("more", [{"n": 1}, {"http_response_body": [1]}])
+async def test_a_result_that_its_handler_keeps_is_not_changed(pair, more):
+    (shop, web), kept = pair, {"http_status_code": 201, **more}
+    shop.endpoint("GET", "/kept")(lambda: kept)
+    async with shop, web:
+        for _ in range(2):
+            assert (await web.request("GET", f"{URL}/kept")).status == 201
+    assert kept == {"http_status_code": 201, **more}

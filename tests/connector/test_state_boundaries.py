@@ -554,6 +554,11 @@ async def test_a_description_is_made_again_when_the_routes_change(make_memory):
         assert b"/new" not in first
         assert control._description(None) is second
         assert control._description({}) is not second
+        await shop.endpoints[0].unsubscribe()
+        await shop.subscribe("GET", "/newer", lambda: None)
+        third = control._description(None)
+        assert b'/newer"' in third
+        assert b'/new"' not in third
 
 
 async def test_the_control_plane_answers_as_it_should(make_memory, monkeypatch):
