@@ -318,3 +318,12 @@ async def test_a_start_does_not_fail_for_what_was_refused_to_an_earlier_one(serv
     await shop.endpoints[1].unsubscribe()
     async with shop:
         assert [each.host for each in shop.endpoints if each.active] == ["shop.example"]
+
+
+async def test_a_subscription_that_is_refused_after_the_start_is_in_the_log(server, caplog):
+    async with connector(server, "shop.example", "shop") as shop:
+        caplog.clear()
+        await shop.subscribe("GET", "//stock.example/level", lambda: 7)
+    told = [each for each in caplog.records if "stock_example" in each.getMessage()]
+    assert {each.levelno for each in told} == {logging.WARNING}
+    assert all("shop.example: NATS error: " in each.getMessage() for each in told)
