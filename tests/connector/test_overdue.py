@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from subtrie.connector import AckTimeout, RequestTimeout
+from patience import PATIENCE, until
+from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
 from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._overdue import OverdueRequests
 from subtrie.connector._timers import Timers
@@ -161,3 +162,16 @@ def test_requests_end_together_within_the_resolution_of_the_clock(watched):
     loop.advance(1.0)
     assert [type(each.error) for each in calls] == [RequestTimeout, RequestTimeout, type(None)]
     assert waits.stop_ack_timer is not None
+
+
+async def test_no_timer_is_left_when_the_connector_has_stopped(make_nats):
+    web = make_nats("web.example", round_trip=PATIENCE)  # the acknowledgement is not due yet
+    async with web:
+        asking = asyncio.create_task(web.request("GET", URL, timeout=PATIENCE))
+        overdue = web._client._overdue
+        await until(lambda: overdue._handle)
+        handle = overdue._handle
+    with pytest.raises(HTTPError) as ended:
+        await asking
+    assert ended.value.status == 503
+    assert (handle.cancelled(), overdue._handle) == (True, None)

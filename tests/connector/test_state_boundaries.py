@@ -247,6 +247,18 @@ def test_the_language_is_one_that_is_offered(accepted, chosen):
 # --- headers and URLs
 
 
+@pytest.mark.parametrize("copy", [Headers, Headers.copy])
+def test_headers_that_are_made_of_others_are_independent_of_them(copy):
+    one = Headers({"X-A": "1"})
+    two = copy(one)
+    two["X-B"] = "2"
+    two.add("X-A", "3")
+    assert list(one.pairs()) == [("X-A", "1")]
+    assert list(two.pairs()) == [("X-A", "1"), ("X-A", "3"), ("X-B", "2")]
+    del two["X-A"]
+    assert one["X-A"] == "1"
+
+
 def test_headers_are_equal_if_all_are():
     one = Headers({"A": "1", "B": "2"})
     assert one == Headers([("b", "2"), ("a", "1")])
