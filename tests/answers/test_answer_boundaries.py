@@ -710,6 +710,11 @@ def test_a_period_begins_with_its_first_time_and_ends_before_its_last():
         assert not chooser.needs_subjects
         assert chooser.of_subjects([]) is chooser
         assert bool(chooser.selection) is (since is not None or until is not None)
+    rows = batch(*(("MSG", at(second), "x", "a", "out") for second in (1.9, 2, 2.999999, 3)),
+                 ("PUB", at(2), "x", "a", "in"))  # fmt: skip
+    for late, count in ((False, 1), (True, 3)):  # deliveries for one more second, exclusively
+        (found,) = Chooser(Selection(None, at(2)), late=late).chosen([rows])
+        assert found.to_pylist() == rows.to_pylist()[:count]
     for empty in ((1, 1), (2, 1)):
         with pytest.raises(ValueError, match="the period is empty"):
             Selection(*map(at, empty))

@@ -386,6 +386,14 @@ def test_a_proposal_is_covered_by_the_rules_of_the_user_of_its_program() -> None
         assert [row["covered_by"] for row in proposed] == [rule], user
 
 
+def test_a_rule_was_used_on_no_day_by_a_subscription_without_a_time() -> None:
+    asked = Questions(rules={"a": Permissions(subscribe_allow=("x",))})
+    for start, days in ((None, 0), (at(1), 1)):
+        found = Answers(subscribed({"identity": "a", "start": start}), asked).permission_usage()
+        (row,) = (each for each in found if each["rule"] == "x")
+        assert (row["accepted"], row["days"], row["last"]) == (1, days, start)
+
+
 @pytest.mark.parametrize(
     ("took", "count", "p50", "p99", "unanswered"),
     [({}, 0, None, None, 0), ({None: 3}, 0, None, None, 3), ({7: 1}, 1, 7, 7, 0),

@@ -218,6 +218,16 @@ def test_a_log_that_grows_has_the_latencies_of_its_whole(tmp_path: Path) -> None
         assert latencies(result) == wanted
 
 
+def test_a_request_that_the_server_refused_awaits_no_answer(tmp_path: Path) -> None:
+    refused = line(1.5, 1, f'Publish Violation - Subject "{CALL}"').replace("[TRC]", "[ERR]")
+    for more, count in (([], 1), ([refused], 0)):
+        log = tmp_path / "trace.log"
+        log.write_text("".join([*message(1, 1, CALL, REQUEST.format("id-1")), *more]))
+        with audit([str(log)], questions=Questions(payloads="heads")) as run:
+            rows = [row for row in run.rows("latency") if row["kind"] == "microbus"]
+        assert [row["unanswered"] for row in rows] == [1] * count
+
+
 def test_snapshots_have_no_payloads(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="payloads is 'heads' or None"):
         Questions(payloads="all")

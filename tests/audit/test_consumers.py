@@ -261,6 +261,8 @@ def test_consumers_of_which_nothing_is_wrong():
     unknown = [row("*", None, 5, 0, 0), row("*", "explicit or none", 5, 0, 0)]
     assert list(silent_consumers([*unknown, silent, half, other])) == [silent, half]
     assert list(silent_consumers([half, {**other, "acknowledged": 10}])) == []
+    elsewhere = {**other, "acknowledged": 10, "account": "B"}
+    assert list(silent_consumers([half, elsewhere])) == [half], "a consumer of another account"
     assert list(silent_consumers([half, {**other, "acknowledged": 6, "rejected": 4}])) == []
     assert list(silent_consumers([row("e", "explicit", 5, 4, 0, 5)])) == []
     assert list(silent_consumers([row("d", "none", 5, 1, 0), row("d", None, 0, 0, 3)])) == []

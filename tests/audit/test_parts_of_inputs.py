@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from datetime import UTC, datetime
@@ -16,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_writer import Trace
 
+from subtrie.audit import _here as here
 from subtrie.audit._partial import parts
-from subtrie.audit._partial.kinds import KINDS, add_up, kind_schema
+from subtrie.audit._partial.kinds import KINDS, SUMMED, add_up, kind_schema
 from subtrie.audit._partial.partial import Partial, by_buckets
 from subtrie.audit._partial.parts import (
     EVENT_COLUMNS,
@@ -30,6 +32,7 @@ from subtrie.audit._partial.parts import (
 )
 from subtrie.audit._readers.log_reader import divide, whole_logs
 from subtrie.audit._schema import EVENTS, arrow_schema
+from subtrie.audit._slot_redaction import Redaction
 from subtrie.audit._tables import by_subject
 from subtrie.audit._tables.by_subject import Hottest, hottest, most_published, names_of_most
 from subtrie.audit._tables.context import _in_order
@@ -243,6 +246,48 @@ def test_buckets_are_together_until_they_have_so_many_rows(together, groups) -> 
     ]
     assert found == groups.split()
     assert list(by_buckets([], together)) == []
+
+
+def test_what_fills_more_than_one_bucket_at_a_time_is_divided_by_bucket(monkeypatch) -> None:
+    """Rows of several kinds about one subject come together, each bucket once."""
+    monkeypatch.setattr(here, "TOGETHER", 1)
+    monkeypatch.setattr(here, "by_buckets", functools.partial(by_buckets, together=1))
+    whole = Partial()
+    for kind in ("claim", "error", "undelivered"):
+        none: dict[str, Any] = dict.fromkeys(kind_schema(kind).names)
+        rows = [none | {"identity": f"x{n}", "subject": f"x{n}"} for n in range(20)]
+        rows = [{name: row[name] for name in none} for row in rows]
+        whole.add_list(kind, pa.Table.from_pylist(rows, kind_schema(kind)))
+    held = here.HeldPartial(1 << 30, here.SpillFile())
+    held.add(whole)
+    column = {"claim": "identity", "error": "identity", "undelivered": "subject"}
+    found = [{kind: frozenset(each.table(kind)[name].to_pylist()) for kind, name in column.items()}
+             for each in held.buckets()]  # fmt: skip
+    assert len(found) > 1
+    for each in found:
+        assert len(set(each.values())) == 1, "all kinds have the same subjects"
+    assert sum(len(each["claim"]) for each in found) == 20
+
+
+def test_saved_inputs_are_numbered_by_their_paths(tmp_path: Path) -> None:
+    for name in "ba":
+        (tmp_path / name).write_text('{"connections": []}')
+    found = list(parts.plan([str(tmp_path / name) for name in "ba"]).parts)
+    assert found == [SavedPart("snapshot", str(tmp_path / name), n) for n, name in enumerate("ab")]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in (*SUMMED, "plane", "count", "range")]
+)
+def test_what_is_hidden_in_subjects_is_in_no_row_of_a_partial(kind) -> None:
+    none: dict[str, Any] = dict.fromkeys(kind_schema(kind).names)
+    shown = {"subject": "p.safe.443.a_b.c_d.id-x7.GET.secret", "reply": "p.reply._.c_d.a_b.id-x7"}
+    told = {name: shown[name] for name in none if name in shown}
+    made = Partial()
+    made.add_list(kind, pa.Table.from_pylist([none | told], kind_schema(kind)))
+    hidden = Redaction(("path", "id"), b"k" * 16)
+    (row,) = made.redacted(hidden).table(kind).to_pylist()
+    assert {name: row[name] for name in told} == {n: hidden.text(t) for n, t in told.items()}
 
 
 def sent_to(*rows: dict[str, Any]) -> pa.Table:

@@ -124,6 +124,19 @@ def test_an_equal_table_is_not_written_again_unless_it_is_damaged(tmp_path):
     assert RunFolder(str(tmp_path)).summary() == {"lines": 2}
 
 
+def test_a_temporary_result_is_there_until_its_block_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    log = tmp_path / "trace.log"
+    log.write_text(random_trace(1))
+    with local_audit([str(log)]) as run:
+        assert Path(run.path("runs")).parent.parent == tmp_path / "temporary"
+    assert list((tmp_path / "temporary").iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        local_audit([str(tmp_path / "none.log")])
+    assert list((tmp_path / "temporary").iterdir()) == [], "an audit that failed leaves none"
+
+
 @pytest.mark.parametrize(
     "name",
     [
