@@ -202,3 +202,26 @@ async def test_annotations_may_name_classes_of_an_enclosing_function(make_memory
         assert (await web.request("POST", f"{URL}/c/1", json=local)).json() == 3
         answer = await web.request("POST", f"{URL}/d/1", json=local)
         assert answer.json() == {"n": 3}, "the path says more than the partial does"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("application/json; charset=utf-8", 400), ("text/plain", 200), ("", 200)]
+)
+async def test_a_body_that_says_it_is_json_must_be_though_the_handler_may_read_it(
+    make_memory, kind, status
+):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("POST", "/x")
+    async def read(request: Request, n: int = 7) -> list[Any]:
+        return [request.body.decode(), n]
+
+    async with shop, web:
+        headers = {"Content-Type": kind} if kind else {}
+        ask = web.request("POST", f"{URL}/x", body=b'{"n":', headers=headers)
+        if status == 200:
+            assert (await ask).json() == ['{"n":', 7]
+        else:
+            with pytest.raises(HTTPError) as refused:
+                await ask
+            assert refused.value.status == status

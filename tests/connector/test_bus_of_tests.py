@@ -188,3 +188,19 @@ async def test_a_ticker_may_move_the_clock_further(bus, connector):
         assert (ran, clock()) == ([10], 17)
         await clock.advance(3)
         assert (ran, clock()) == ([10, 20], 20)
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("with_broker", [True, False])
+async def test_services_of_a_test_keep_their_short_circuit_if_there_is_a_broker(
+    bus, broker, short, with_broker
+):
+    shop, web = (
+        Connector(host, nats="nats://127.0.0.1:1", short_circuit=short)
+        for host in ("shop.example", "web.example")
+    )
+    shop.endpoint("GET", "/")(lambda request: request.attested)
+    async with bus(shop, web, nats=broker.url if with_broker else ""):
+        within = (await web.request("GET", "https://shop.example/")).json()
+    assert within is (short or not with_broker)
+    assert shop._transport.short_circuit is short

@@ -311,6 +311,33 @@ async def test_endless_info_is_looked_at_ten_times_a_second(monkeypatch):
         assert len(connection._servers) == 1 + server_info.MAX_ANNOUNCED
 
 
+async def test_an_info_that_comes_before_the_connection_is_established_is_used_then(
+    monkeypatch, caplog
+):
+    looked = []
+    updated = ServerInfo.updated
+    monkeypatch.setattr(
+        ServerInfo, "updated", lambda self, fields: (looked.append(1), updated(self, fields))[1]
+    )
+    monkeypatch.setattr(session, "INFO_PAUSE", 0.0)
+
+    class Slow(HostileBroker):
+        async def _accept(self, reader, writer):
+            client = Client(reader, writer)
+            self.clients.append(client)
+            client.info()
+            while await reader.readline() != b"PING\r\n":
+                pass
+            client.info(connect_urls=["other.example:1"])
+            await until(lambda: len(looked) == 2)
+            client.send(b"PONG\r\n")
+            await client.read()
+
+    async with Slow() as broker, connected(broker.url) as connection:
+        assert [each.host for each in connection._servers._announced] == ["other.example"]
+    assert [each for each in caplog.messages if "callback" in each] == []
+
+
 def test_fields_that_info_lacks_stay_and_others_are_not_looked_at():
     known = ServerInfo().updated({"max_payload": 5, "nonce": "x", "unknown": object()})
     later = known.updated(json.loads('{"connect_urls": ["[::1]:7", "a_b-c.example:1"]}'))

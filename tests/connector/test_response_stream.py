@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from patience import until
+from patience import PATIENCE, until
 from subtrie._core import control_headers
 from subtrie.connector import Answer, Response, _responses
 from subtrie.connector._answers import Triggered
@@ -210,3 +210,25 @@ def test_an_answer_is_shown_with_its_service():
     assert repr(Answer(response, Result(Response))) == "<Answer of no service: 204>"
     response.source = "shop.example"
     assert repr(Answer(response, Result(Response))) == "<Answer of shop.example: 204>"
+
+
+async def test_a_multicast_is_kept_for_a_round_trip_after_its_end(make_memory, plane):
+    shop, web = make_memory(HOST), make_memory("web.example", round_trip=PATIENCE)
+    shop.endpoint("GET", "/")(lambda: None)
+    subject = f"{plane}.safe.443.web_example.shop_example._.GET._"
+    known, waiting = web._client.known_responders, web._client.responses.waiting
+    async with shop, web:
+        known.keep(subject, frozenset([f"{HOST} {HOST}"]))
+        sent = web.publish("GET", f"https://{HOST}/")
+        assert [each.status async for each in sent] == [200]
+        (message_id,) = [each for each, call in waiting.items() if call is sent]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert waiting.get(message_id) is sent
+        late = ResponseEnvelope(200, b"")
+        late.headers[control_headers.OP_CODE] = control_headers.RESPONSE
+        late.headers[control_headers.MSG_ID] = message_id
+        reply = f"{plane}.reply._.other_example.web_example.{web.id}"
+        assert known.get(subject)
+        web._client.responses.receive_local(reply, late)
+        await until(lambda: not known.get(subject))

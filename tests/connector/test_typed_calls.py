@@ -159,3 +159,17 @@ async def test_a_call_without_a_connector_says_that_it_comes_first(pair):
         await place(Order("tea"))
     with pytest.raises(TypeError, match=told):
         place.multicast(Order("tea"))
+
+
+@pytest.mark.parametrize("given", [None, 3])
+async def test_none_is_sent_in_a_query_if_the_default_is_another(pair, given):
+    shop, web = pair
+    shop.endpoint("GET", "/found")(lambda request: request.url_query)
+    client = Client(HOST)
+
+    @client.call("GET", "/found")
+    async def found(*, limit: int | None = 10, after: int | None = None) -> str: ...
+
+    async with shop, web:
+        assert await found(web, limit=given, after=None) == f"limit={given or 'null'}"
+        assert await found(web) == "limit=10"
