@@ -84,7 +84,8 @@ UNTOLD = {
         '*_, g, h = ("a.shop",)\norders.request("GET", f"https://{g}/x")'
     ),
     "an item behind others that are not known": (
-        'def f(o):\n    m, h = (*o, "a.shop", "b.shop")\n    orders.request(m, f"https://{h}/x")'
+        'def f(o):\n    _, h = (*o, "a.shop", "b.shop")\n'
+        '    orders.request("GET", f"https://{h}/x")'
     ),
     "what a star takes": 'm, *h = ("GET", "a.shop")\norders.request(m, f"https://{h}/x")',
     "a loop over a call": 'for h in hosts(): orders.request("GET", f"https://{h}/x")',
