@@ -13,7 +13,6 @@ import pytest
 
 import subtrie
 from patience import until, wait_until
-from subtrie.connector._broker import connection as broker_connection
 from subtrie.connector._broker import session
 from subtrie.connector._broker.acknowledging import Acknowledging
 
@@ -118,26 +117,6 @@ async def test_what_a_function_publishes_while_the_broker_is_lost_waits_too(
         await asyncio.to_thread(server.start)
         await until(lambda: len(heard) == 2)
     assert heard == [b"1", b"2"]
-
-
-async def test_a_session_that_has_ended_is_not_checked_any_more(
-    make_server,  # noqa: F811
-    monkeypatch,
-):
-    checked = []
-    monkeypatch.setattr(broker_connection, "PING_INTERVAL", 0.02)
-    monkeypatch.setattr(session.Session, "check", lambda each: checked.append(each))
-    server = make_server()
-    async with connected(server.url) as connection:
-        first = connection._session
-        await until(lambda: first in checked)
-        await asyncio.to_thread(server.kill)
-        await until(lambda: not connection.connected)
-        await asyncio.to_thread(server.start)
-        await until(lambda: connection.connected)
-        checked.clear()
-        await until(lambda: len(checked) > 5)
-        assert first not in checked
 
 
 async def test_no_thread_overtakes_one_byte_that_waits():
