@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from test_microbus_latency import World
 
 from rows_of_kinds import head_of
 from subtrie.acl import Permissions
+from subtrie.acl._jetstream.load import load_streams
 from subtrie.audit import Questions, audit, load_rules
 from subtrie.audit._answers import sums as sums_module
 from subtrie.audit._answers.evidence import left_open
@@ -601,6 +603,35 @@ def test_a_stream_is_deleted_unless_it_is_made_again(made, dropped, end) -> None
         dropped=[own | {"subject": "$JS.API.STREAM.DELETE.S", "position": at} for at in dropped],
     )
     assert deleted_streams(head) == ({} if end is None else {("s", "A", "S"): end})
+
+
+@pytest.mark.parametrize("subjects", ["xy", "yx"])
+def test_a_stream_of_several_subjects_is_made_again_with_the_last_of_them(subjects) -> None:
+    own: dict[str, Any] = {"server": "s", "account": "A"}
+    stream = [own | {"queue": "S", "subject": each, "last_position": at}
+              for each, at in zip(subjects, (4, 1), strict=True)]  # fmt: skip
+    drop = own | {"subject": "$JS.API.STREAM.DELETE.S"}
+    assert deleted_streams(head_of(stream=stream, dropped=[drop | {"position": 3}])) == {}
+    dropped = head_of(stream=stream, dropped=[drop | {"position": 5}])
+    assert deleted_streams(dropped) == {("s", "A", "S"): 5}
+
+
+def test_what_is_given_of_a_consumer_does_not_replace_what_the_log_tells(tmp_path) -> None:
+    page = tmp_path / "jsz.json"
+    consumers = [{"name": name, "config": {"durable_name": name, "ack_policy": "none",
+                                           "deliver_subject": f"given.{name}"}}
+                 for name in ("one", "two")]  # fmt: skip
+    stream = {"name": "S", "config": {"name": "S", "subjects": ["a"]},
+              "state": {"consumer_count": 2}, "consumer_detail": consumers}  # fmt: skip
+    page.write_text(json.dumps({"server_id": "N", "streams": 1, "account_details": [
+        {"name": "$G", "stream_detail": [stream]},
+    ]}))  # fmt: skip
+    logged = {"server": "s", "account": "$G", "queue": "S.one", "subject": "explicit",
+              "reply": "logged.one"}  # fmt: skip
+    found = told_consumers(head_of(consumer=[logged]), load_streams([page]))
+    assert {name: (each.policy, each.deliver) for (_, _, name), each in found.items()} == {
+        "one": ("explicit", "logged.one"), "two": ("none", "given.two"),
+    }  # fmt: skip
 
 
 def test_what_the_log_tells_of_streams_and_consumers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import random
 import tempfile
 from collections.abc import Iterator
@@ -161,6 +162,21 @@ def test_a_disk_that_fills_during_a_spill_is_one_sentence(logs, tmp_path, monkey
         audit(logs, memory=1024, out=tmp_path / "out")
     assert raised.value.errno == errno.ENOSPC
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "full"),
+    [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EFBIG, True), (errno.EIO, False)],
+)
+def test_only_a_disk_or_a_quota_that_is_full_needs_more_room(monkeypatch, number, full) -> None:
+    class Failing(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(number, "failed")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Failing())
+    with pytest.raises(OSError, match="no space is left" if full else "failed") as raised:
+        SpillFile().write(b"data")
+    assert raised.value.errno == number
 
 
 def test_a_head_beyond_its_bound_is_refused(monkeypatch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rate_of_times import bars
@@ -71,6 +71,8 @@ EVENT = st.tuples(
 
 @settings(max_examples=30)
 @given(st.lists(EVENT, max_size=6))
+@example([("MSG", "out", "1/route:1", None, None, None)])
+@example([("PUB", "in", "1/route:1", None, None, None)])
 def test_rows_are_counted_by_category(events) -> None:
     schema = arrow_schema([(name, kind) for name, kind in EVENTS if name in COUNTED])
     rows = [dict(zip(COUNTED, each, strict=True)) for each in events]
