@@ -616,6 +616,25 @@ def test_a_stream_of_several_subjects_is_made_again_with_the_last_of_them(subjec
     assert deleted_streams(dropped) == {("s", "A", "S"): 5}
 
 
+def test_a_given_stream_is_of_its_account_by_name_and_by_key(tmp_path) -> None:
+    """A log has the key of an account that a JWT describes; a page has both."""
+    key = "A" + "B" * 55
+    consumer = {"name": "c", "config": {"durable_name": "c", "ack_policy": "all"}}
+    stream = {"name": "S", "config": {"name": "S", "subjects": ["a"]},
+              "state": {"consumer_count": 1}, "consumer_detail": [consumer]}  # fmt: skip
+    page = tmp_path / "jsz.json"
+    page.write_text(json.dumps({"server_id": "N", "streams": 1, "account_details": [
+        {"name": "SHOP", "id": key, "stream_detail": [stream]},
+    ]}))  # fmt: skip
+    given = load_streams([page])
+    patterns = stored_patterns(head_of(), given)
+    assert {(each.account, each.stream, each.pattern) for each in patterns} == {
+        ("SHOP", "S", "a"), (key, "S", "a"),
+    }  # fmt: skip
+    assert ack_policies(head_of(), given) == {("S", "c"): {("SHOP", "all"), (key, "all")}}
+    assert set(told_consumers(head_of(), given)) == {(key, "S", "c")}
+
+
 def test_what_is_given_of_a_consumer_does_not_replace_what_the_log_tells(tmp_path) -> None:
     page = tmp_path / "jsz.json"
     consumers = [{"name": name, "config": {"durable_name": name, "ack_policy": "none",
