@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
@@ -16,6 +17,7 @@ from subtrie import PatternError
 from subtrie.audit._readers.capture_events import INPUT_BITS
 from subtrie.audit._readers.file_source import (
     apply_mode,
+    damage_kept,
     flag,
     given_paths,
     mode_of,
@@ -568,6 +570,20 @@ def test_each_mode_says_what_becomes_of_damage(mode):
         assert list(apply_mode([good], mode)) == [good]
         return
     assert list(apply_mode([good, bad], mode)) == ([good, bad] if mode[0] == "P" else [good])
+
+
+def test_damage_is_told_where_only_other_columns_are_asked_for():
+    rows = [{"op": "PUB", "reason": None, "file": "f", "offset": 0},
+            {"op": None, "reason": "bad", "file": "f", "offset": 7}]  # fmt: skip
+
+    def read(names):
+        yield pa.RecordBatch.from_pylist(rows).select(names)
+
+    for mode, kept in (("PERMISSIVE", ["PUB", None]), ("DROPMALFORMED", ["PUB"])):
+        (found,) = damage_kept(read, ["op"], mode)
+        assert found.to_pydict() == {"op": kept}
+    with pytest.raises(ValueError, match=r"^f, byte 7: bad$"):
+        list(damage_kept(read, ["op"], "FAILFAST"))
 
 
 def test_options_of_a_data_source_have_defaults(tmp_path):

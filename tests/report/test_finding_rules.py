@@ -155,6 +155,9 @@ def test_a_consumer_whose_subject_is_subscribed_is_not_a_finding():
     heard = row("subscriptions", pattern="d", conn="c", start=START)
     (found,) = findings({"consumers": rows, "subscriptions": [heard]})
     assert (found.level, found.witness) == ("warning", "e")
+    used = row("consumers", stream="S", consumer="u", who="a", deliver_subject="e")
+    (found,) = findings({"consumers": [*rows, used], "subscriptions": [heard]})
+    assert "the consumer e of" in found.message, "a program receives of the other"
     for kind, level in (("leaf", "warning"), ("route", "note"), ("gateway", "note")):
         link = row("links", server="n", kind=kind, address="x")
         (found,) = findings({"consumers": rows[1:], "links": [link]})
