@@ -82,7 +82,8 @@ def test_a_token_that_ends_later_was_not_named(tmp_path):
     operator, user = Operator(), key(nkeys.PREFIX_BYTE_USER)
     lists = {"type": "user", "subs": -1, "data": -1, "payload": -1}
     for name, bound in (("short", {"exp": THEN}), ("long", {"exp": THEN + DAY}), ("none", {}),
-                        ("later", {"nbf": THEN})):  # fmt: skip
+                        ("later", {"nbf": THEN}), ("far", {"exp": 1000 * THEN}),
+                        ("far-later", {"nbf": 1000 * THEN})):  # fmt: skip
         folder = tmp_path / name
         folder.mkdir()
         (folder / "account.jwt").write_text(operator.account_jwt)
@@ -102,6 +103,10 @@ def test_a_token_that_ends_later_was_not_named(tmp_path):
     assert "may log in at once, and not only from 2030-01-01" in (
         run(*folders("later", "none"), status=1)
     )
+    # Milliseconds are beyond every date: numbers are compared.
+    for old, new, sign in (("short", "far", "+"), ("far", "short", "-"),
+                           ("far-later", "later", "+"), ("later", "far-later", "-")):  # fmt: skip
+        assert run(*folders(old, new), status=1 if sign == "+" else 0).startswith(f"{sign} ")
     told = json.loads(run(*folders("short", "long"), "--json", status=1))
     assert [each["witness"] for each in told["consequences"]] == ["2030-01-02 00:00:00 UTC"]
     assert until in run(*folders("short.jwt", "long.jwt"), status=2)  # the account decides

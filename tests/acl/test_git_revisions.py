@@ -84,6 +84,14 @@ def test_the_index_of_the_repository_is_left_as_it_is(work, monkeypatch):
     assert git("status", "--porcelain") == before
 
 
+def test_the_repository_is_that_of_the_files(work, monkeypatch):
+    """In a hook, git names its own in the environment."""
+    for name, value in (("GIT_DIR", ".git"), ("GIT_WORK_TREE", "elsewhere"), ("GIT_PREFIX", "x/")):
+        monkeypatch.setenv(name, value)
+    with pairs("one..two", (Path("sub/b.conf"),)) as (one,):
+        assert one.old.read_text() == "sub one"
+
+
 @pytest.mark.parametrize(
     ("revisions", "file", "told"),
     [

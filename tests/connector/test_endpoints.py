@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import pytest
 
 from subtrie import AddressError, BusError, HostnameCollision
@@ -112,3 +115,20 @@ async def test_a_route_that_could_not_be_subscribed_may_be_subscribed_later(make
         assert shop.endpoints == ()
         await shop.subscribe("GET", "/x", lambda: 2)
         assert (await web.request("GET", f"{URL}/x")).json() == 2
+
+
+async def test_a_subscription_that_is_cancelled_leaves_none_at_the_broker(make_nats):
+    """The connection's thread had made it, and nothing could end it."""
+    shop, web = make_nats("shop.example"), make_nats("web.example")
+    async with shop, web:
+        for turns in range(4):
+            subscribing = asyncio.ensure_future(shop.subscribe("GET", "/late", lambda: "late"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            subscribing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await subscribing
+            if not subscribing.cancelled():  # it was there before
+                await subscribing.result().unsubscribe()
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://shop.example/late")

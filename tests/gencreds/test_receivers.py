@@ -23,6 +23,9 @@ FORMS = {
     "a walrus in a comprehension": (
         "async def f():\n    if any((c := orders) for _ in (1, 2)): " + CALL.format("c")
     ),
+    "a walrus of what a comprehension iterates over": (
+        "async def f():\n    if any((c := each) for each in (orders, orders)): " + CALL.format("c")
+    ),
     "a conditional": "async def f():\n    c = orders if x else None\n    " + CALL.format("c"),
     "what a function returns": (
         "def get(): return orders\nasync def f():\n    c = get()\n    " + CALL.format("c")

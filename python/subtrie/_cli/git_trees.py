@@ -14,6 +14,8 @@ from .permission_files import BadFile
 
 #: Longest run of one git command, in seconds.
 _TIMEOUT = 300
+#: The environment of a hook names its repository; here it is that of the files.
+_OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 
 class Pair(NamedTuple):
@@ -89,7 +91,7 @@ def _tree(top: Path, revision: str, folder: Path) -> Path:
 
 
 def _git(folder: Path, *arguments: str, index: str | None = None) -> str:
-    environment = {key: text for key, text in os.environ.items() if key != "GIT_INDEX_FILE"}
+    environment = {key: text for key, text in os.environ.items() if key not in _OF_REPOSITORY}
     if index is not None:
         environment["GIT_INDEX_FILE"] = index
     try:

@@ -62,13 +62,14 @@ def _of_time(part: Uncompared, name: str) -> Consequence:
         case _:
             who = "the user"
     old, new = part.old, part.new
+    before, after = (each or 0 for each in part.values)  # in seconds, 0 for none
     if name == "exp":
-        gained = bool(old) and (not new or new > old)
+        gained = before != 0 and (after == 0 or after > before)
         longer, shorter = (new, old) if gained else (old, new)
         until = f"until {longer}" if longer else "without end"
         message = f"{who} may log in {until}, and not only until {shorter}"
     else:
-        gained = bool(old) and new < old
+        gained = after < before
         longer, shorter = (new, old) if gained else (old, new)
         since = f"from {longer} on" if longer else "at once"
         message = f"{who} may log in {since}, and not only from {shorter} on"

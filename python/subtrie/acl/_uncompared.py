@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from .._core.file_errors import file_error
 from .._findings.finding import Place
@@ -30,6 +31,7 @@ class Uncompared:
         user: the user (``user`` or ``account/user``) whom alone it concerns; None for others.
         place: where it is: in the new input, else in the old one; None if it has no place.
         keys: the blocks and keys of ``part``, one by one.
+        values: what ``old`` and ``new`` show, as it was read; None for what is not there.
     """
 
     part: str
@@ -39,6 +41,7 @@ class Uncompared:
     user: str | None = None
     place: Place | None = None
     keys: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    values: tuple[Any, Any] = dataclasses.field(default=(None, None), compare=False)
 
     def __str__(self) -> str:
         if self.change == "not seen":
@@ -144,8 +147,9 @@ def _parts(
         return
     change = "added" if old is None else "removed" if new is None else "changed"
     before, after = ("" if each is None else each.text for each in (old, new))
+    values = (old and old.value, new and new.value)
     part = " / ".join(filter(None, path))
-    yield Uncompared(part, change, before, after, user or None, found.place, path)
+    yield Uncompared(part, change, before, after, user or None, found.place, path, values)
 
 
 def _user(path: tuple[str, ...]) -> tuple[str | None, bool]:

@@ -256,7 +256,15 @@ class Transport:
         if self.nats is not None:
             if self._watchers:  # they see every message, acknowledgements too
                 on_payload, acknowledging = self._watched(on_payload), None
-            remotes = await self.nats.subscribe(patterns, queue, on_payload, acknowledging)
+            subscribing = asyncio.ensure_future(
+                self.nats.subscribe(patterns, queue, on_payload, acknowledging)
+            )
+            try:
+                remotes = await asyncio.shield(subscribing)
+            except asyncio.CancelledError:
+                # The connection's thread subscribes nevertheless, and tells here what.
+                await self.nats.unsubscribe(await subscribing)
+                raise
         made = [
             Registration(pattern, queue, None, remote)
             for pattern, remote in zip(patterns, remotes, strict=True)

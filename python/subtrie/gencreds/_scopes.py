@@ -232,7 +232,7 @@ def _names(node: ast.AST, scope: Scope, file_scopes: FileScopes) -> None:
             home = scope
             while home.kind == "comprehension" and home.parent is not None:
                 home = home.parent
-            _bind(node.target, "value", node.value, home, file_scopes, ())
+            _bind(node.target, "value", node.value, home, file_scopes, (), evaluated=scope)
         case ast.With() | ast.AsyncWith():
             for item in node.items:
                 if item.optional_vars is not None:
