@@ -365,29 +365,6 @@ def test_a_rule_is_covered_by_the_first_that_allows_it() -> None:
     assert _covering(rules[1:], "x.y") == "x.*"
 
 
-SUBSCRIBED = "p.safe.443.*.c_d._.GET.items.*"
-
-
-def test_a_subscription_without_an_end_lives_until_the_last_time_of_the_traffic() -> None:
-    days = timedelta(days=1) // timedelta(seconds=1)
-    told = {"identity": "c.d", "pattern": SUBSCRIBED, "identity_source": "user"}
-    for end, count in ((None, 3), (at(days), 2)):
-        found = Answers(subscribed(told | {"start": at(1), "end": end}), Questions(min_days=1))
-        found.sums.add("edge", edge(), sent(last=2 * days))
-        rows = [row for table in found.synthesise() for row in table if row["verb"] == "subscribe"]
-        assert [row["days"] for row in rows] == [count], end
-
-
-def test_a_proposal_is_covered_by_the_rules_of_the_user_of_its_program() -> None:
-    """They are those of its service only if its user has none."""
-    told = {"identity": "c.d", "pattern": SUBSCRIBED, "identity_source": "user", "start": at(1)}
-    own, other = Permissions(subscribe_allow=("p.>",)), Permissions(subscribe_allow=(">",))
-    asked = Questions(min_days=1, rules={"c.d": other, "u": own})
-    for user, rule in (("u", "p.>"), ("v", ">"), (None, ">")):
-        proposed, _ = Answers(subscribed(told | {"user": user}), asked).synthesise()
-        assert [row["covered_by"] for row in proposed] == [rule], user
-
-
 def test_a_rule_was_used_on_no_day_by_a_subscription_without_a_time() -> None:
     asked = Questions(rules={"a": Permissions(subscribe_allow=("x",))})
     for start, days in ((None, 0), (at(1), 1)):

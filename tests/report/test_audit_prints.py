@@ -145,18 +145,6 @@ def test_each_part_of_a_finding_is_printed(capsys):
     ]
 
 
-@pytest.mark.parametrize(
-    ("later", "told"),
-    [({}, "at 2026-11-21 08:00:00.000"), ({"hours": 15}, "to 23:00:00.000"),
-     ({"hours": 16}, "to 2026-11-22 00:00:00.000"), ({"days": 10}, "to 2026-12-01 08:00:00.000")],
-)  # fmt: skip
-def test_the_end_of_a_finding_has_its_date_if_it_is_another_day(later, told, capsys):
-    last = START + timedelta(**later)
-    print_findings(Made({"refused": [refused("a", 2, first=START, last=last)]}), 0, None)
-    (line,) = (each for each in capsys.readouterr().out.splitlines() if "08:00:00.000" in each)
-    assert line.endswith(told)
-
-
 def test_a_finding_without_a_part_has_no_line_for_it(capsys, monkeypatch):
     """A count of 0 is printed: it is not the same as no count."""
     rate = Rate("2026-11-21T08:00:00.000000Z", 4, (1,))  # one bar shows nothing

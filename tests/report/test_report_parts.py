@@ -71,13 +71,6 @@ def test_an_edge_has_up_to_three_examples_in_their_order(number):
     assert edge.samples == tuple(subjects[:3])
 
 
-def test_the_first_examples_are_undelivered_then_refused():
-    names = {"fan_out": "w", "hot_subjects": "x", "refused": "y", "undelivered": "z"}
-    tables = {name: [row(name, subject=subject(path))] for name, path in names.items()}
-    (edge,) = read({"call_graph": [call("a.x", "b.x", 9)], **tables}).edges
-    assert edge.samples == (subject("z"), subject("y"), subject("x"))
-
-
 def test_an_example_is_a_request_of_the_edge():
     reply = str(encode_reply(plane="prod", source="a.x", host="b.x", id="id-1"))
     others = [subject("x", source="c_x"), subject("x", host="c_x"), "no.address", reply]

@@ -390,15 +390,6 @@ def test_a_log_says_how_many_lines_are_of_mqtt(tmp_path, packets):
     assert errors[1:] == [("mqtt", None, f"{lines} of MQTT not read")] * bool(packets)
 
 
-def test_lines_of_mqtt_are_told_and_do_not_count_as_damage(tmp_path):
-    front = "[1] 2026/11/21 02:50:28.844932 [TRC] 127.0.0.1:1 - mid:8 - <<- "
-    log = tmp_path / "trace.log"
-    for more, code in (("", 0), ("junk\n", 1)):
-        log.write_text(f"{front}[CONNECT x]\n{more}")
-        done = CliRunner().invoke(app, ["wire", str(log)])
-        assert (done.exit_code, "1 line of MQTT not read" in done.output) == (code, True)
-
-
 def test_the_first_bytes_say_what_an_input_is(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"no \*\.capture files in .*empty"):
