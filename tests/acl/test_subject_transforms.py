@@ -9,7 +9,8 @@ import pytest
 from raw_client import RawClient
 
 from servers import loads, serving
-from subtrie.acl import Deployment
+from subtrie.acl import Deployment, Permissions
+from subtrie.acl._mapped import may_publish
 from subtrie.acl._subject_transform import MAX_OUTCOMES, SubjectTransform
 
 CUTS = ("splitFromLeft", "splitFromRight", "sliceFromLeft", "sliceFromRight", "left", "right")
@@ -131,3 +132,39 @@ def test_a_destination_of_no_weight_is_never_chosen(tmp_path):
             client.publish("x")
         client.flush()
     assert {subject for _, subject, _ in client.messages} == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "allowed"),
+    [('publish: ">"', False), ("publish: a", False), ('publish: { deny: ">" }', True),
+     ("subscribe: x", True)],
+)  # fmt: skip
+def test_a_message_that_a_mapping_loses_meets_an_allow_list_alone(tmp_path, rules, allowed):
+    """The rest of its subject matches no entry, not even ``>``."""
+    path = tmp_path / "nats.conf"
+    path.write_text(
+        f"authorization {{ users: [ {{ user: u, password: p, permissions: {{ {rules} }} }} ] }}\n"
+        "mappings { a: [ { destination: a, weight: 0% } ] }\n"
+    )
+    deployment = Deployment.load(path)
+    (user,) = deployment.users.values()
+    found = may_publish(user, deployment.accounts["$G"], "", "a")
+    assert (found.allowed, found.determined) == (allowed, True)
+    assert found.explanation.startswith("lost by a mapping: ")
+    with serving(tmp_path / "server", path.read_text()) as url:
+        client = RawClient(url, user="u", **{"pass": "p"})
+        client.publish("a")
+        client.flush()
+        refused = len(client.refused)
+        client.close()
+    assert refused == (not allowed)
+
+
+def test_a_message_that_a_mapping_loses_at_times_is_not_decided(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("mappings { a: [ { destination: a, weight: 50% } ] }\n")
+    account = Deployment.load(path).accounts["$G"]
+    several = may_publish(Permissions(publish_allow=[">"]), account, "", "a")
+    assert not several.determined
+    assert "lost by a mapping: no allow entry" in several.explanation
+    assert may_publish(Permissions(publish_allow=None), account, "", "a").allowed

@@ -43,19 +43,27 @@ def may_publish(
         return dataclasses.replace(plain, allowed=False, explanation=why, determined=False)
     if outcomes == (subject,):
         return plain
-    answers = {text: decided(of(text), model) for text in outcomes if text is not None}
-    parts = [f"mapped to {text}: {answer.explanation}" for text, answer in answers.items()]
-    if None in outcomes:
-        parts.append("or a mapping loses the message")
+    found = [
+        _lost(permissions, plain.model) if text is None else decided(of(text), model)
+        for text in outcomes
+    ]
+    parts = [
+        f"{'lost by a mapping' if text is None else f'mapped to {text}'}: {answer.explanation}"
+        for text, answer in zip(outcomes, found, strict=True)
+    ]
     several = f"mappings decide which: {'; '.join(parts)}" if len(parts) > 1 else parts[0]
-    if not answers:
-        return Decision(True, plain.model, several)
-    found = list(answers.values())
     certain = all(each.determined for each in found)
     if certain and len({each.allowed for each in found}) == 1:
         return dataclasses.replace(found[0], explanation=several)
     explanation = f"not determined: {several}"
     return dataclasses.replace(found[0], allowed=False, explanation=explanation, determined=False)
+
+
+def _lost(permissions: Permissions, model: str) -> Decision:
+    """Decide about a message without a subject, to which the broker applies an allow list alone."""
+    if permissions.publish_allow is None:
+        return Decision(True, model, "there is no allow list, so everything is allowed")
+    return Decision(False, model, "no allow entry matches what is left of the subject")
 
 
 def _has_wildcard(subject: str) -> bool:
