@@ -202,9 +202,13 @@ def _is_below(file: str, folder: Path) -> bool:
     return Path(file).resolve().is_relative_to(folder.resolve())
 
 
+#: Fields that the others say in words.
+_INSIDE = ("keys", "times")
+
+
 def _objects(found: Sequence[Consequence] | Sequence[Uncompared]) -> list[dict[str, Any]]:
     rows = (dataclasses.asdict(each) | {"place": _place(each.place)} for each in found)
-    return [{key: value for key, value in row.items() if key != "keys"} for row in rows]
+    return [{key: value for key, value in row.items() if key not in _INSIDE} for row in rows]
 
 
 def _renamed(old: tuple[str, Permissions], new: tuple[str, Permissions]) -> list[Uncompared]:

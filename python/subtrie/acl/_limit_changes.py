@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ._consequence import Consequence
 from ._load.setting_keys import DEFAULT_LIMITS
-from ._uncompared import Uncompared
+from ._uncompared import TIMES, Uncompared
 
 #: A limit by its names, and what one more than the smaller of two limits is.
 _LIMITS = {
@@ -26,7 +26,7 @@ def of_limit(part: Uncompared) -> Iterator[Consequence]:
         part: the limit, or the bound of a token, that differs.
     """
     name = part.keys[-1]
-    if name in ("exp", "nbf"):
+    if name in TIMES:
         yield _of_time(part, name)
     elif name in _LIMITS:
         default = DEFAULT_LIMITS.get(name) if len(part.keys) == 1 else None
@@ -39,7 +39,7 @@ def of_limit(part: Uncompared) -> Iterator[Consequence]:
 
 def is_limit(part: Uncompared) -> bool:
     """Return True if a part is a limit of sizes, counts or times."""
-    return part.keys[-1:] != () and part.keys[-1] in (*_LIMITS, "exp", "nbf")
+    return part.keys[-1:] != () and part.keys[-1] in (*_LIMITS, *TIMES)
 
 
 def _number(text: str, default: int | None) -> int | None:
@@ -62,7 +62,7 @@ def _of_time(part: Uncompared, name: str) -> Consequence:
         case _:
             who = "the user"
     old, new = part.old, part.new
-    before, after = (each or 0 for each in part.values)  # in seconds, 0 for none
+    before, after = part.times
     if name == "exp":
         gained = before != 0 and (after == 0 or after > before)
         longer, shorter = (new, old) if gained else (old, new)

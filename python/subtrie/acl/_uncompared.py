@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from .._core.file_errors import file_error
 from .._findings.finding import Place
@@ -31,7 +30,7 @@ class Uncompared:
         user: the user (``user`` or ``account/user``) whom alone it concerns; None for others.
         place: where it is: in the new input, else in the old one; None if it has no place.
         keys: the blocks and keys of ``part``, one by one.
-        values: what ``old`` and ``new`` show, as it was read; None for what is not there.
+        times: of a time, before and after, in seconds; 0 for none.
     """
 
     part: str
@@ -41,7 +40,7 @@ class Uncompared:
     user: str | None = None
     place: Place | None = None
     keys: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    values: tuple[Any, Any] = dataclasses.field(default=(None, None), compare=False)
+    times: tuple[float, float] = dataclasses.field(default=(0, 0), compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.change == "not seen":
@@ -112,8 +111,10 @@ def _identity(path: Path) -> tuple[int, int] | str:
     return stat.st_dev, stat.st_ino
 
 
+#: Settings that are times: the end and the beginning of logins.
+TIMES = ("exp", "nbf")
 #: Of a user, what an input of another kind does not tell, or tells in another way.
-_OF_KIND = {"password", "account", "exp", "nbf"}
+_OF_KIND = {"password", "account", *TIMES}
 
 
 def _parts(
@@ -147,9 +148,12 @@ def _parts(
         return
     change = "added" if old is None else "removed" if new is None else "changed"
     before, after = ("" if each is None else each.text for each in (old, new))
-    values = (old and old.value, new and new.value)
     part = " / ".join(filter(None, path))
-    yield Uncompared(part, change, before, after, user or None, found.place, path, values)
+    made = Uncompared(part, change, before, after, user or None, found.place, path)
+    if path[-1] in TIMES:
+        was, now = (0 if each is None else each.value or 0 for each in (old, new))
+        made = dataclasses.replace(made, times=(was, now))
+    yield made
 
 
 def _user(path: tuple[str, ...]) -> tuple[str | None, bool]:
