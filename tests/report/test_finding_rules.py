@@ -233,12 +233,13 @@ def test_periods_of_a_rule_are_added_up_before_it_is_unused():
     assert (found.witness, found.count) == ("p", 1)
 
 
-@pytest.mark.parametrize(("who", "subject", "told"), [
-    ("a", SUBJECT, 0), ("b", SUBJECT, 1), ("a", "other", 1),
+@pytest.mark.parametrize(("who", "subject", "account", "told"), [
+    ("a", SUBJECT, "A", 0), ("b", SUBJECT, "A", 1), ("a", "other", "A", 1), ("a", SUBJECT, "B", 1),
 ])  # fmt: skip
-def test_a_violation_is_left_out_for_the_same_client_and_subject_only(who, subject, told):
-    rows = [row("violations", kind="spoofed", who="a", subject=SUBJECT, count=1, witness=SUBJECT),
-            row("violations", kind="forbidden", who=who, subject=subject, count=1,
+def test_a_violation_is_left_out_for_the_same_client_and_subject_only(who, subject, account, told):
+    rows = [row("violations", kind="spoofed", who="a", subject=SUBJECT, account="A", count=1,
+                witness=SUBJECT),
+            row("violations", kind="forbidden", who=who, subject=subject, account=account, count=1,
                 witness=subject)]  # fmt: skip
     assert len(findings({"violations": rows})) == told
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from .._core.printable import printable, shortened
@@ -161,10 +162,9 @@ def _without_spoofed(rule: FindingRule, result: Run) -> FindingRule:
     if rule.table != "violations":
         return rule
     rows = (row for row in rows_of(result, rule.table) if row["kind"] == "spoofed")
-    told = {(row["who"], row["subject"]) for row in islice(rows, _COMPARED)}
-    return replace(
-        rule, wanted=lambda row: rule.wanted(row) and (row["who"], row["subject"]) not in told
-    )
+    message = itemgetter("account", "who", "subject")
+    told = set(map(message, islice(rows, _COMPARED)))
+    return replace(rule, wanted=lambda row: rule.wanted(row) and message(row) not in told)
 
 
 def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
