@@ -50,6 +50,8 @@ ALLOWED = {
     "connector/test_delivery_choices.py": DUE,
     "connector/test_faults.py::test_two_services_that_take_one_request_have_deadlines_of_their_"
     "own": LEAST,
+    "connector/test_fragments.py::test_nothing_is_kept_of_the_senders_of_transfers_that_have_"
+    "ended": DUE,
     "connector/test_lifecycle.py::test_without_a_setting_a_hook_has_24_seconds_at_shutdown": DUE,
     "connector/test_request_boundaries.py": DUE,
     "connector/test_runner_boundaries.py": DUE,
