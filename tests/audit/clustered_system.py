@@ -13,6 +13,7 @@ import asyncio
 import json
 import random
 import re
+import shutil
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig, StreamConfig
 from nats.js.errors import Error as JetStreamError
 
+from examples.shop.broker import BrokerError
 from patience import settled, until, wait_until
 from servers import serving
 
@@ -88,15 +90,9 @@ SERVERS = ("n1", "n2", "n3")
 @contextmanager
 def system(folder: Path) -> Iterator[dict[str, str]]:
     """Run the four servers; yield the URL of each by its name."""
-    ports = _free_ports(6)
-    routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:3])
     with ExitStack() as stack:
-        urls = {}
-        for name, port, leaf in zip(SERVERS, ports, ports[3:], strict=False):
-            store = json.dumps(str(folder / name / "store"))
-            config = _SERVER.format(name=name, store=store, port=port, routes=routes, leaf=leaf)
-            urls[name] = stack.enter_context(serving(folder / name, config + _ACCOUNTS))
-        edge = _EDGE.format(leaf=ports[3])
+        urls, leaf = _cluster(folder, stack)
+        edge = _EDGE.format(leaf=leaf)
         urls["edge"] = stack.enter_context(serving(folder / "edge", edge))
         told = folder / "n1" / "server.log"
         wait_until(lambda: "Leafnode connection created" in told.read_text())
@@ -104,6 +100,31 @@ def system(folder: Path) -> Iterator[dict[str, str]]:
         leader = re.compile("new (JetStream cluster )?metadata leader")
         wait_until(lambda: all(leader.search(log.read_text()) for log in logs))
         yield urls
+
+
+def _cluster(folder: Path, stack: ExitStack) -> tuple[dict[str, str], int]:
+    """Start three servers; again if another program has taken one of their ports meanwhile."""
+    for left in (2, 1, 0):
+        ports = _free_ports(6)
+        routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:3])
+        urls = {}
+        with ExitStack() as started:
+            try:
+                for name, port, leaf in zip(SERVERS, ports, ports[3:], strict=False):
+                    store = json.dumps(str(folder / name / "store"))
+                    config = _SERVER.format(
+                        name=name, store=store, port=port, routes=routes, leaf=leaf
+                    )
+                    urls[name] = started.enter_context(serving(folder / name, config + _ACCOUNTS))
+            except BrokerError:
+                if not left:
+                    raise
+                started.close()
+                shutil.rmtree(folder)
+                continue
+            stack.push(started.pop_all())
+            return urls, ports[3]
+    raise AssertionError
 
 
 def _free_ports(count: int) -> list[int]:
