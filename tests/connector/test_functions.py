@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
+from urllib.parse import quote, unquote
 
 import pydantic
 import pytest
 
-from subtrie.connector import REQUIRED, Client, Request
+from examples.interop.functions import serve_functions
+from subtrie import BusError
+from subtrie.connector import REQUIRED, Client, HTTPError, Request, Response
 
 from .shop_calls import HOST, URL, asked, refused
 
@@ -317,3 +323,358 @@ async def test_only_what_is_marked_is_required(pair):
         described = await asked(web, "GET", ":888/openapi.json")
         schema = described["paths"][f"/{HOST}:443/argument"]["post"]["requestBody"]["content"]
         assert schema["application/json"]["schema"]["required"] == ["n"]
+
+
+# --- results
+
+
+async def test_a_named_result_of_a_typed_call_is_not_read_as_zeros(pair):
+    shop, web = pair
+    answers: dict[str, Any] = {
+        "/named": {"item": {"name": "tea", "number": 7}},
+        "/zero": {},
+        "/newer": {"newer": {"x": 1}},
+        "/bare": {"name": "tea"},
+        "/number": {"result": 5},
+    }
+    for path, answer in answers.items():
+        shop.endpoint("GET", path)(lambda answer=answer: answer)
+    client = Client(HOST)
+
+    async def item() -> Item: ...
+
+    async def number() -> int: ...
+
+    async def call(stub, path, **more):
+        try:
+            return await client.call("GET", path, **more)(stub)(web)
+        except HTTPError as error:
+            return error
+
+    async with shop, web:
+        assert await call(item, "/named", result="item") == Item("tea", 7)
+        assert await call(item, "/zero", result="item") == Item("", 1)
+        assert await call(item, "/zero") == Item("", 1)
+        assert await call(item, "/newer") == Item("", 1)
+        assert await call(item, "/bare") == Item("tea", 1)
+        assert await call(number, "/number", result="result") == 5
+        assert await call(number, "/zero", result="result") == 0
+        told = await call(item, "/named")
+        assert refused(told, "with 'item'", "result='item'", status=502)
+        told = await call(item, "/bare", result="item")
+        assert refused(told, "members of the result itself", "without result=", status=502)
+        told = await call(number, "/number")
+        assert refused(told, "result='result'", status=502)
+
+
+async def test_the_result_of_a_handler_has_the_declared_name(pair):
+    shop, web = pair
+
+    async def give(http_request_body: Any) -> Any:
+        return http_request_body
+
+    async def respond() -> Response:
+        return Response(201, "made")
+
+    shop.endpoint("POST", "/item", result="item")(give)
+    shop.endpoint("POST", "/response", result="item")(respond)
+    async with shop, web:
+        for value in ({"a": 1}, [1], 5, "text", None):
+            assert await asked(web, "POST", "/item", json=value) == {"item": value}
+        response = await web.request("POST", f"{URL}/response")
+        assert (response.status, response.body) == (201, b"made")
+
+
+async def test_a_whole_body_and_a_status_are_results_both_ways(pair):
+    shop, web = pair
+
+    @dataclass
+    class Named:
+        item: Item
+        http_status_code: int
+
+    class Typed(TypedDict):
+        http_response_body: list[int]
+        http_status_code: int
+
+    async def stored() -> Stored:
+        return Stored(Item("tea", 7), 201)
+
+    async def named() -> Named:
+        return Named(Item("cup"), 404)
+
+    async def typed() -> Typed:
+        return {"http_response_body": [1, 2], "http_status_code": 0}
+
+    async def names() -> list[str]:
+        return ["a"]
+
+    async def model() -> dict[str, Any]:
+        return {"name": "x", "http_status_code": 202}
+
+    async def bad() -> dict[str, Any]:
+        return {"http_status_code": 7}
+
+    client = Client(HOST)
+    calls = {}
+    for each in (stored, named, typed, names, model, bad):
+        more = {"result": "http_response_body"} if each is names else {}
+        shop.endpoint("GET", f"/{each.__name__}", **more)(each)
+        calls[each] = client.call("GET", f"/{each.__name__}", **more)(each)
+    async with shop, web:
+        response = await web.request("GET", f"{URL}/stored")
+        assert (response.status, response.json()) == (201, {"name": "tea", "number": 7})
+        assert await calls[stored](web) == Stored(Item("tea", 7), 201)
+        assert await calls[named](web) == Named(Item("cup"), 404)
+        told = {"http_response_body": [1, 2], "http_status_code": 200}
+        assert await calls[typed](web) == told
+        assert await calls[names](web) == ["a"]
+        assert (await web.request("GET", f"{URL}/model")).status == 202
+        assert refused(await asked(web, "GET", "/bad"), "status 7", status=500)
+
+
+async def test_a_response_that_does_not_fit_is_a_502(pair):
+    shop, web = pair
+    shop.endpoint("GET", "/x")(lambda: {"name": 5})
+    client = Client(HOST)
+
+    @client.call("GET", "/x")
+    async def item() -> Item: ...
+
+    async with shop, web:
+        with pytest.raises(HTTPError, match=r"response\.name' is not a valid str: 5") as caught:
+            await item(web)
+        assert caught.value.status == 502
+
+
+async def test_nan_is_an_error_both_ways(pair):
+    shop, web = pair
+    shop.endpoint("GET", "/nan")(lambda: float("nan"))
+    shop.endpoint("GET", "/inside")(lambda: {"a": [Point(1, float("inf"))]})
+    shop.endpoint("POST", "/read")(lambda x: None)
+    async with shop, web:
+        for path in ("/nan", "/inside"):
+            assert refused(await asked(web, "GET", path), "not a number", status=500)
+        answer = await asked(web, "POST", "/read", body=b'{"x":NaN}')
+        assert refused(answer, "NaN is not a number")
+        with pytest.raises(ValueError, match="not a number"):
+            await web.request("POST", f"{URL}/read", json={"x": float("nan")})
+
+
+# --- refused at decoration
+
+
+def test_what_cannot_be_converted_is_refused_at_decoration(make_memory):
+    shop, client = make_memory(HOST), Client(HOST)
+
+    class Foreign:
+        pass
+
+    @dataclass
+    class Holder:
+        inner: list[Foreign] = field(default_factory=list)
+
+    async def argument(x: Foreign) -> None: ...
+
+    async def within(x: dict[str, Holder | None]) -> None: ...
+
+    async def result() -> Foreign: ...
+
+    async def several(*names: str) -> None: ...
+
+    async def generated() -> AsyncIterator[int]:
+        yield 1
+
+    def yielded():
+        yield 1
+
+    for n, (handler, reason) in enumerate(
+        (
+            (argument, "annotation"),
+            (within, "annotation"),
+            (result, "annotation"),
+            (several, "endpoint"),
+            (generated, "generator"),
+            (yielded, "generator"),
+        )
+    ):
+        with pytest.raises(BusError) as caught:
+            shop.endpoint("POST", f"/{n}")(handler)
+        assert caught.value.reason == reason, handler
+    for stub, reason in ((argument, "annotation"), (result, "annotation"), (several, "stub")):
+        with pytest.raises(BusError) as caught:
+            client.call("POST", "/x")(stub)
+        assert caught.value.reason == reason, stub
+    with pytest.raises(BusError, match=r"Holder\.inner: Foreign cannot be converted"):
+        shop.endpoint("POST", "/again")(within)
+
+
+# --- recorded from Go
+
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "interop" / "go_functions.jsonl").open()
+]
+
+
+def _without_zeros(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _without_zeros(each) for name, each in value.items()}
+        zeros = ("", 0, None, [], {}, "0001-01-01T00:00:00Z")
+        return {name: each for name, each in kept.items() if each not in zeros}
+    return [_without_zeros(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['method']} {row['target']}"[:40])
+async def test_a_request_recorded_from_go_is_answered_as_by_go(pair, row):
+    shop, web = pair
+    serve_functions(shop)
+    headers = {"Content-Type": row["type"]} if row["type"] else {}
+    async with shop, web:
+        (answer,) = [
+            each
+            async for each in web.publish(
+                row["method"], URL + row["target"], body=row["body"].encode(), headers=headers
+            )
+        ]
+    expected = row.get("ours", row)
+    assert (answer.error or answer).status == expected["status"]
+    if "response" in expected:
+        assert _without_zeros(answer.json()) == _without_zeros(json.loads(expected["response"]))
+
+
+# --- bodies, names and texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [("application/x-www-form-urlencoded", True), ("Application/X-WWW-Form-URLencoded; a=b", True),
+     (" application/x-www-form-urlencoded ;", True), ("application/json", False), ("", False)],
+)  # fmt: skip
+async def test_a_form_is_told_by_its_media_type(pair, kind, read):
+    shop, web = pair
+    shop.endpoint("POST", "/parts")(lambda n, m="x": [n, m])
+    shop.endpoint("POST", "/whole")(_whole)
+    headers = {"Content-Type": kind}
+    async with shop, web:
+        for path in ("/parts", "/whole"):
+            answer = await asked(web, "POST", path, body="n=7&m=a%20b", headers=headers)
+            assert answer == (["7", "a b"] if read else answer)
+            assert isinstance(answer, HTTPError) is not read
+            answer = await asked(web, "POST", path, body=b"n=\xff", headers=headers)
+            assert refused(answer, "the form is not valid" if read else "not")
+
+
+def _whole(http_request_body: dict[str, str]) -> list[str]:
+    return list(http_request_body.values())
+
+
+async def test_a_body_that_the_handler_reads_itself_may_be_anything(pair):
+    shop, web = pair
+
+    @shop.endpoint("POST", "/own")
+    def own(request: Request, n: int = 1) -> list[Any]:
+        return [request.body.decode(), n]
+
+    async with shop, web:
+        assert await asked(web, "POST", "/own", body="tea") == ["tea", 1]
+        assert await asked(web, "POST", "/own", body='{"n":') == ['{"n":', 1]
+        assert await asked(web, "POST", "/own", body='{"n":2}') == ['{"n":2}', 2]
+        for body in ("tea", '{"n":', "[1]"):
+            headers = {"Content-Type": "application/json"}
+            assert refused(await asked(web, "POST", "/own", body=body, headers=headers))
+
+
+async def test_which_parameter_is_the_request(pair):
+    shop, web = pair
+
+    @shop.endpoint("GET", "/named")
+    def named(request):
+        return request.path
+
+    @shop.endpoint("GET", "/typed")
+    def typed(other: Request):
+        return other.path
+
+    @shop.endpoint("GET", "/text")
+    def text(request: str):
+        return f"text {request}"
+
+    async with shop, web:
+        answers = {"/named": "/named", "/typed": "/typed", "/text?request=a": "text a"}
+        for path, answer in answers.items():
+            assert (await web.request("GET", URL + path)).text == answer
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [("/{orderId}", True), ("/{orderid}", True), ("/{oRDERid}", True), ("/{order}", False),
+     ("/{path1}/{orderId}", True), ("/{pathway}/{orderId}", False), ("/{path}/{orderId}", False),
+     ("/{}/{orderId}", True), ("/{orderId}/{by}", True), ("/{orderId}/{by1}", False)],
+)  # fmt: skip
+async def test_a_path_argument_has_a_parameter(pair, path, taken):
+    shop, web = pair
+
+    def handle(order_id_: int, by_: int = 7):
+        return [order_id_, by_]
+
+    if not taken:
+        with pytest.raises(BusError) as caught:
+            shop.endpoint("GET", path)(handle)
+        assert caught.value.reason == "path-argument"
+        return
+    shop.endpoint("GET", path)(handle)
+    async with shop, web:
+        assert await asked(web, "GET", "/7" * path.count("/")) == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("9" * 18, 10**18 - 1), ("9" * 19, 10**19 - 1), ("-7", -7), ("007", 7), ("٧", None),
+     ("+7", None), ("7.0", None), ("x", None)],
+)  # fmt: skip
+async def test_a_number_of_a_path_has_ascii_digits(pair, text, value):
+    shop, web = pair
+    shop.endpoint("GET", "/n/{n}")(_number)
+    async with shop, web:
+        answer = await asked(web, "GET", f"/n/{quote(text)}")
+        assert answer == [value] if value is not None else refused(answer, "'n' is not a valid int")
+
+
+def _number(n: int) -> list[int]:
+    return [n]
+
+
+async def test_members_of_an_argument_that_is_given_elsewhere_are_not_refused(pair):
+    shop, web = pair
+
+    @shop.endpoint("POST", "/ship/{to}")
+    async def ship(to: dict[str, int], item: dict[str, int]) -> list[Any]:
+        return [item]
+
+    async with shop, web:
+        answer = await asked(web, "POST", "/ship/null", json={"n": 1})
+        assert refused(answer, "arguments travel by name")
+        assert await asked(web, "POST", "/ship/null?item[n]=2", json={"n": 1}) == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("value", "query"),
+    [(None, ""), ("", "a="), ("x", "a=x"), (5, "a=5"), (0, "a=0"), (True, "a=true"), (1.5, "a=1.5"),
+     ([1, 2], "a[0]=1&a[1]=2"), ({"b": None}, "a[b]=null")],
+    ids=str,
+)  # fmt: skip
+async def test_what_a_client_sends_in_the_query(pair, value, query):
+    shop, web = pair
+    shop.endpoint("GET", "/q")(lambda request: unquote(request.url_query))
+    client = Client(HOST)
+
+    @client.call("GET", "/q")
+    async def absent(a: Any = None) -> str: ...
+
+    @client.call("GET", "/q")
+    async def given(a: Any = 7) -> str: ...
+
+    async with shop, web:
+        assert await absent(web, value) == query
+        assert await given(web, value) == (query or "a=null")
