@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from .._core.subject import Subject
 from .._nats.reserved_subjects import RESERVED_REPLIES, RESERVED_SUBJECTS, SYSTEM_QUEUE
-from ._decision import BROKER, Decision, differs_at, not_listed, not_selected
+from ._decision import BROKER, Decision, differs_at, not_listed, not_selected, without_list
 from ._rule_sets import RuleSets
 
 
@@ -29,7 +29,7 @@ def can_publish(permissions: RuleSets, subject: str, reply: str | None) -> Decis
                 return Decision(False, BROKER, explanation, rule=prefix)
     denied = first_match(permissions.publish_deny, subject)
     if permissions.publish_allow is None:
-        answer = Decision(True, BROKER, "there is no allow list, so everything is allowed")
+        answer = without_list(BROKER)
     elif (rule := first_match(permissions.publish_allow, subject)) is not None:
         answer = Decision(True, BROKER, f"the allow entry {rule} matches", rule=rule)
     else:
@@ -45,8 +45,7 @@ def can_subscribe(permissions: RuleSets, pattern: str, queue: str | None) -> Dec
         explanation = f"the queue {SYSTEM_QUEUE} is reserved for the broker"
         return Decision(False, BROKER, explanation, rule=SYSTEM_QUEUE)
     if permissions.subscribe_allow is None:
-        everything = "there is no allow list, so everything is allowed"
-        accepted, covering = Decision(True, BROKER, everything), [">"]
+        accepted, covering = without_list(BROKER), [">"]
     else:
         accepted, covering = _accepted(permissions, permissions.subscribe_allow, pattern, queue)
     if not accepted:

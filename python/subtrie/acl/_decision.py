@@ -104,6 +104,11 @@ def nearest(rules: Iterable[str], subject: str) -> tuple[str | None, int | None]
     return best
 
 
+def without_list(model: str) -> Decision:
+    """Return the decision where there is no allow list."""
+    return Decision(True, model, "there is no allow list, so everything is allowed")
+
+
 def not_listed(model: str, rules: Iterable[str], subject: str, what: str) -> Decision:
     """Return a refusal because no allow entry matches; ``what`` says what none of them does."""
     rule, index = nearest(rules, subject)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ._account import Account
 from ._both_models import decided
-from ._decision import BROKER, Decision
+from ._decision import BROKER, Decision, without_list
 from ._permissions import Permissions
 
 
@@ -62,7 +62,7 @@ def may_publish(
 def _lost(permissions: Permissions, model: str) -> Decision:
     """Decide about a message without a subject, to which the broker applies an allow list alone."""
     if permissions.publish_allow is None:
-        return Decision(True, model, "there is no allow list, so everything is allowed")
+        return without_list(model)
     return Decision(False, model, "no allow entry matches what is left of the subject")
 
 

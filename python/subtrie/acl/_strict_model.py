@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core.subject import Subject
-from ._decision import STRICT, Decision, not_listed, not_selected
+from ._decision import STRICT, Decision, not_listed, not_selected, without_list
 from ._rule_sets import RuleSets
 
 
@@ -13,7 +13,7 @@ def can_publish(permissions: RuleSets, subject: str) -> Decision:
         if permissions._engine.matches(rule, subject):
             return Decision(False, STRICT, f"the deny entry {rule} matches", rule=rule)
     if permissions.publish_allow is None:
-        return Decision(True, STRICT, "there is no allow list, so everything is allowed")
+        return without_list(STRICT)
     for rule in permissions.publish_allow:
         if permissions._engine.matches(rule, subject):
             return Decision(True, STRICT, f"the allow entry {rule} matches", rule=rule)
@@ -40,7 +40,7 @@ def can_subscribe(permissions: RuleSets, pattern: str, queue: str | None) -> Dec
 def _allowed(permissions: RuleSets, pattern: str, queue: str | None) -> Decision:
     rules = permissions.subscribe_allow
     if rules is None:
-        return Decision(True, STRICT, "there is no allow list, so everything is allowed")
+        return without_list(STRICT)
     for rule in rules:
         if covers_alone(permissions, rule, pattern, queue):
             return Decision(True, STRICT, f"the allow entry {rule} covers the pattern", rule=rule)

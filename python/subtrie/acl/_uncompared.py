@@ -149,11 +149,9 @@ def _parts(
     change = "added" if old is None else "removed" if new is None else "changed"
     before, after = ("" if each is None else each.text for each in (old, new))
     part = " / ".join(filter(None, path))
-    made = Uncompared(part, change, before, after, user or None, found.place, path)
-    if path[-1] in TIMES:
-        was, now = (0 if each is None else each.value or 0 for each in (old, new))
-        made = dataclasses.replace(made, times=(was, now))
-    yield made
+    is_time = path[-1] in TIMES
+    was, now = (each.value or 0 if each is not None and is_time else 0 for each in (old, new))
+    yield Uncompared(part, change, before, after, user or None, found.place, path, (was, now))
 
 
 def _user(path: tuple[str, ...]) -> tuple[str | None, bool]:
