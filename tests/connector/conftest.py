@@ -14,6 +14,7 @@ from patience import PATIENCE
 from subtrie.connector import Connector
 from subtrie.testing import bus, connector, plane  # noqa: F401 - fixtures
 
+from .ingress_client import caller_and_service
 from .nats_server import NatsServer
 
 LIMIT = 2 * PATIENCE  # for one test
@@ -70,6 +71,18 @@ def make_nats(request: pytest.FixtureRequest) -> Make:
 def make_memory(request: pytest.FixtureRequest) -> Make:
     """Return a function that makes connectors that reach each other in process only."""
     return _maker(request, "memory")
+
+
+@pytest.fixture
+def fronted(make: Make) -> tuple[Connector, Connector]:
+    """The caller of an ingress, and a service that says what it got."""
+    return caller_and_service(make)
+
+
+@pytest.fixture
+def fronted_near(make_memory: Make) -> tuple[Connector, Connector]:
+    """The same in process."""
+    return caller_and_service(make_memory)
 
 
 @pytest.fixture

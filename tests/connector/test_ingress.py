@@ -12,23 +12,11 @@ from patience import PATIENCE
 from subtrie.connector import Connector, HTTPError, Request, Response, _ingress, ingress
 from subtrie.connector._envelope import PendingRequest
 
-from .ingress_client import Answer, ask, caller_and_service
+from .ingress_client import Answer, ask
 
 
-@pytest.fixture
-def shop(make):
-    """Return the caller of an ingress, and a service that says what it got."""
-    return caller_and_service(make)
-
-
-@pytest.fixture
-def near(make_memory):
-    """Return the same in process."""
-    return caller_and_service(make_memory)
-
-
-async def test_a_request_reaches_the_service_of_its_first_part(shop):
-    web, service = shop
+async def test_a_request_reaches_the_service_of_its_first_part(fronted):
+    web, service = fronted
     app = ingress(web)
     async with web, service:
         answer = await ask(
@@ -67,8 +55,8 @@ async def test_a_request_reaches_the_service_of_its_first_part(shop):
         ("/shop.example/echo/x?y=a#b", 200), ("/shop.example/echo/%ff", 400),
     ],
 )  # fmt: skip
-async def test_only_services_on_open_ports_are_reached(shop, target, status):
-    web, service = shop
+async def test_only_services_on_open_ports_are_reached(fronted, target, status):
+    web, service = fronted
     async with web, service:
         assert (await ask(ingress(web), "GET", target)).status == status
 
@@ -88,8 +76,8 @@ async def test_the_host_root_is_reached_by_the_empty_path_and_by_its_name(make_m
     }  # fmt: skip
 
 
-async def test_other_ports_can_be_opened_except_two(shop):
-    web, service = shop
+async def test_other_ports_can_be_opened_except_two(fronted):
+    web, service = fronted
     app = ingress(web, ports=[443, 444])
     async with web, service:
         assert (await ask(app, "GET", "/shop.example:444/inner")).body == b"inner"
@@ -124,8 +112,8 @@ async def test_bodies_travel_in_pieces_up_to_the_limit(make):
     assert (app._bytes, app._requests) == (0, 0)
 
 
-async def test_errors_say_what_a_client_may_know(shop, make):
-    web, service = shop
+async def test_errors_say_what_a_client_may_know(fronted, make):
+    web, service = fronted
     async with web, service:
         answer = await ask(ingress(web), "GET", "/shop.example/wrong")
         assert (answer.status, answer.headers["content-type"]) == (409, "application/json")
@@ -144,8 +132,8 @@ async def test_errors_say_what_a_client_may_know(shop, make):
     assert answer.error == {"error": "ack timeout", "statusCode": 404}
 
 
-async def test_the_time_budget_is_that_of_the_client_if_it_is_less(shop):
-    web, service = shop
+async def test_the_time_budget_is_that_of_the_client_if_it_is_less(fronted):
+    web, service = fronted
     async with web, service:
         for asked, budget in (("", 9), ("3", 3), ("99", 9), ("0", 9), ("x", 9), ("-1", 9)):
             headers = [("Request-Timeout", asked)]
@@ -302,8 +290,8 @@ def test_the_least_and_the_largest_arguments_are_taken(make_memory, given):
     ingress(make_memory("web.example"), **given)
 
 
-async def test_a_part_of_another_application(shop):
-    web, service = shop
+async def test_a_part_of_another_application(fronted):
+    web, service = fronted
     answer = Answer()
     scope = {"type": "http", "method": "GET", "path": "/api/shop.example/echo/x", "headers": [],
              "root_path": "/api", "query_string": b""}  # fmt: skip
@@ -402,8 +390,8 @@ async def test_responses_that_are_not_taken_count_with_the_bodies(make_memory):
 
 
 @pytest.mark.parametrize("size", [0, 1, _ingress.PIECE - 1, _ingress.PIECE, _ingress.PIECE + 1])
-async def test_a_response_is_sent_in_as_few_pieces_as_it_has(near, size):
-    web, service = near
+async def test_a_response_is_sent_in_as_few_pieces_as_it_has(fronted_near, size):
+    web, service = fronted_near
     sent: list[dict[str, Any]] = []
     messages = [{"type": "http.request"}]
 
@@ -426,8 +414,8 @@ async def test_a_response_is_sent_in_as_few_pieces_as_it_has(near, size):
     ("asked", "budget"),
     [("000000003", 3), ("0000000003", 9), ("٣", 9), ("3.5", 9), (" 3", 3), ("8", 8), ("9", 9)],
 )
-async def test_a_time_budget_is_a_number_of_at_most_nine_digits(near, asked, budget):
-    web, service = near
+async def test_a_time_budget_is_a_number_of_at_most_nine_digits(fronted_near, asked, budget):
+    web, service = fronted_near
     async with web, service:
         headers = [("Request-Timeout", asked)]
         app = ingress(web, timeout=9)
@@ -473,8 +461,8 @@ async def test_a_client_gets_the_status_of_a_final_response(status, sent):
 
 
 @pytest.mark.parametrize(("status", "sent"), [(200, 200), (599, 599), (600, 502), (205, 205)])
-async def test_the_status_of_a_service(near, status, sent):
-    web, service = near
+async def test_the_status_of_a_service(fronted_near, status, sent):
+    web, service = fronted_near
     async with web, service:
         answer = await ask(ingress(web), "GET", f"/shop.example/status/{status}")
         assert (answer.status, answer.body) == (sent, b"body" if sent == status else b"")

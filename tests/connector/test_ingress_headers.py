@@ -13,24 +13,12 @@ from subtrie.connector._headers import Headers
 from subtrie.connector._ingress_headers import Origins
 from subtrie.testing import actor_token
 
-from .ingress_client import Answer, ask, caller_and_service
+from .ingress_client import Answer, ask
 from .test_actor_tokens import BEARER, TokenService
 
 
-@pytest.fixture
-def shop(make):
-    """Return the caller of an ingress, and a service that says what it got."""
-    return caller_and_service(make)
-
-
-@pytest.fixture
-def near(make_memory):
-    """Return the same in process."""
-    return caller_and_service(make_memory)
-
-
-async def test_control_headers_do_not_enter(shop):
-    web, service = shop
+async def test_control_headers_do_not_enter(fronted):
+    web, service = fronted
     forged = [
         ("Microbus-Actor", actor_token({"sub": "ann"})), ("Microbus-From-Host", "bank.example"),
         ("Microbus-Baggage-Tenant", "1"), ("Traceparent", "00-1"), ("X-Forwarded-For", "10.0.0.1"),
@@ -56,8 +44,8 @@ async def test_control_headers_do_not_enter(shop):
         assert told["headers"]["X-Forwarded-For"] == "10.0.0.1"
 
 
-async def test_the_token_of_the_end_user_becomes_the_actor(shop):
-    web, service = shop
+async def test_the_token_of_the_end_user_becomes_the_actor(fronted):
+    web, service = fronted
     ann = actor_token({"sub": "ann", "iss": "access.token.core"})
     old = actor_token({"sub": "ann", "iss": "access.token.core", "exp": 1})
     app, url = ingress(web), "/shop.example/mine"
@@ -114,8 +102,8 @@ async def test_a_signed_token_is_verified_with_the_keys_of_its_service(make):
                 assert answer.body == b"ann" or status == 401
 
 
-async def test_cookies_and_redirects_pass(shop):
-    web, service = shop
+async def test_cookies_and_redirects_pass(fronted):
+    web, service = fronted
     async with web, service:
         answer = await ask(ingress(web), "POST", "/shop.example/cookies")
         assert answer.status == 201
@@ -137,9 +125,9 @@ async def test_cookies_and_redirects_pass(shop):
             assert (answer.status, answer.body) == (status, b"")
 
 
-async def test_pages_of_other_origins(shop):
+async def test_pages_of_other_origins(fronted):
     """A page may send requests if its origin is listed; Go's ingress trusts all by default."""
-    web, service = shop
+    web, service = fronted
     other, evil = ("Origin", "https://App.example"), ("Origin", "https://evil.example")
     app, url = ingress(web, origins=["https://app.example"]), "/shop.example/cookies"
     async with web, service:
@@ -170,8 +158,8 @@ async def test_pages_of_other_origins(shop):
         assert (await ask(ingress(web), "POST", url, headers=[evil])).status == 403
 
 
-async def test_a_cookie_does_not_act_for_pages_of_any_origin(shop):
-    web, service = shop
+async def test_a_cookie_does_not_act_for_pages_of_any_origin(fronted):
+    web, service = fronted
     ann = actor_token({"sub": "ann"})
     given = [("Origin", "https://evil.example"), ("Cookie", f"Authorization={ann}")]
     app = ingress(web, origins=["*"])
@@ -191,8 +179,8 @@ OF_CONNECTION = [
 ]  # fmt: skip
 
 
-async def test_no_field_of_a_connection_passes_either_way(near):
-    web, service = near
+async def test_no_field_of_a_connection_passes_either_way(fronted_near):
+    web, service = fronted_near
     given = dict.fromkeys(OF_CONNECTION, "9") | {"Connection": "x-NAMED , close,x-named-too"}
     given |= {"Microbus-Mine": "1", "X-Kept": "1"}
 
@@ -215,8 +203,8 @@ async def test_no_field_of_a_connection_passes_either_way(near):
 
 @pytest.mark.parametrize("proxied", [False, True])
 @pytest.mark.parametrize("named", [False, True])
-async def test_where_a_request_came_from(near, proxied, named):
-    web, service = near
+async def test_where_a_request_came_from(fronted_near, proxied, named):
+    web, service = fronted_near
     given = {"Host": "h", "For": "10.0.0.1", "Proto": "https", "Prefix": "/p", "Path": "/q"}
     headers = [
         (f"X-Forwarded-{name}", each) for name, each in given.items() if named or name != "Host"
@@ -231,8 +219,8 @@ async def test_where_a_request_came_from(near, proxied, named):
     assert {name: told[f"X-Forwarded-{name}"] for name in expected} == expected
 
 
-async def test_a_server_that_does_not_know_its_client(near):
-    web, service = near
+async def test_a_server_that_does_not_know_its_client(fronted_near):
+    web, service = fronted_near
     answer, sent = Answer(), [{"type": "http.request"}]
     scope = {"type": "http", "method": "GET", "path": "/shop.example/echo/é x", "query_string": b"",
              "headers": [(b"x-mark", "é".encode("latin-1"))], "client": None}  # fmt: skip
@@ -265,8 +253,8 @@ async def test_a_server_that_does_not_know_its_client(near):
         ([("Cookie", "a=1"), ("Cookie", "Authorization={}")], 200),
     ],
 )  # fmt: skip
-async def test_the_token_of_a_request(near, headers, status):
-    web, service = near
+async def test_the_token_of_a_request(fronted_near, headers, status):
+    web, service = fronted_near
     token = actor_token({"sub": "ann", "iss": "access.token.core"})
     given = [(name, value.format(token)) for name, value in headers]
     async with web, service:
@@ -274,8 +262,8 @@ async def test_the_token_of_a_request(near, headers, status):
     assert answer.status in ((200, 400, 401) if status is None else (status,))
 
 
-async def test_the_cookies_of_several_fields_are_one_field_for_the_service(near):
-    web, service = near
+async def test_the_cookies_of_several_fields_are_one_field_for_the_service(fronted_near):
+    web, service = fronted_near
     cookies = [("Cookie", each) for each in ("a=1", "b=2; c=3", "d=4")]
     async with web, service:
         answer = await ask(ingress(web), "GET", "/shop.example/echo/x", headers=cookies)
@@ -295,8 +283,8 @@ async def test_the_cookies_of_several_fields_are_one_field_for_the_service(near)
         (["https://a.example"], "", 201, None),
     ],
 )  # fmt: skip
-async def test_the_origin_of_a_page(near, listed, origin, status, named):
-    web, service = near
+async def test_the_origin_of_a_page(fronted_near, listed, origin, status, named):
+    web, service = fronted_near
     app, url = ingress(web, origins=listed), "/shop.example/cookies"
     async with web, service:
         answer = await ask(app, "POST", url, headers=[("Origin", origin)] if origin else [])
@@ -322,8 +310,8 @@ def test_the_own_origin_of_an_ingress_is_that_of_its_host(origin, host, own):
             Origins([]).check(headers)
 
 
-async def test_an_origin_of_any_length_is_refused_in_few_words(near):
-    web, service = near
+async def test_an_origin_of_any_length_is_refused_in_few_words(fronted_near):
+    web, service = fronted_near
     async with web, service:
         for size, shown in ((200, 200), (201, 200)):
             headers = [("Origin", "x" * size)]
@@ -332,8 +320,8 @@ async def test_an_origin_of_any_length_is_refused_in_few_words(near):
             assert (answer.status, answer.error["error"]) == (403, told)
 
 
-async def test_a_preflight_names_an_origin_and_a_method(near):
-    web, service = near
+async def test_a_preflight_names_an_origin_and_a_method(fronted_near):
+    web, service = fronted_near
     origin, method = ("Origin", "https://a.example"), ("Access-Control-Request-Method", "PUT")
     app, url = ingress(web, origins=["https://a.example"]), "/shop.example/echo/x"
     async with web, service:
@@ -352,8 +340,8 @@ async def test_a_preflight_names_an_origin_and_a_method(near):
     }  # fmt: skip
 
 
-async def test_what_a_page_may_read_is_added_to_what_the_service_says(near):
-    web, service = near
+async def test_what_a_page_may_read_is_added_to_what_the_service_says(fronted_near):
+    web, service = fronted_near
 
     @service.endpoint("GET", "/varied")
     async def varied() -> Response:

@@ -15,6 +15,18 @@ HOST = "shop.example"
 URL = f"https://{HOST}/"
 
 
+def held(service):
+    """Serve a request that begins, and is not answered: an event for each."""
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    @service.endpoint("GET", "/")
+    async def wait():
+        begun.set()
+        await never.wait()
+
+    return begun, never
+
+
 async def test_replicas_come_and_go_under_load_without_errors(make):
     """Requests delivered to a replica before its shutdown are acknowledged and answered."""
 
@@ -79,13 +91,7 @@ async def test_an_abandoned_flush_does_not_stop_the_connections_reader(make_nats
 
 async def test_a_cancelled_shutdown_closes_everything(make):
     shop, web = make(HOST), make("web.example")
-    begun, never = asyncio.Event(), asyncio.Event()
-
-    @shop.endpoint("GET", "/")
-    async def wait():
-        begun.set()
-        await never.wait()
-
+    begun, _ = held(shop)
     async with web:
         await shop.startup()
         asking = asyncio.create_task(web.request("GET", URL))
@@ -187,13 +193,7 @@ async def test_the_first_error_of_the_hooks_is_raised_after_all_of_them(make_mem
 
 async def test_a_caller_that_shuts_down_waits_for_no_handler_of_another_service(make):
     shop, web = make(HOST), make("web.example")
-    begun, never = asyncio.Event(), asyncio.Event()
-
-    @shop.endpoint("GET", "/")
-    async def wait():
-        begun.set()
-        await never.wait()
-
+    begun, never = held(shop)
     async with shop:
         await web.startup()
         asking = asyncio.create_task(web.request("GET", URL))
