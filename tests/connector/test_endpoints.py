@@ -72,6 +72,18 @@ async def test_a_second_host_with_the_same_token_is_refused(make_memory):
         shop.endpoint("GET", "//a.b.c/x")(lambda: None)
 
 
+async def test_a_host_whose_last_route_is_gone_no_longer_claims_its_token(make_memory):
+    shop = make_memory(HOST)
+    async with shop:
+        endpoint = await shop.subscribe("GET", "//a_b.c/x", lambda: None)
+        with pytest.raises(HostnameCollision):
+            await shop.subscribe("GET", "//a.b.c/x", lambda: None)
+        await endpoint.unsubscribe()
+        await shop.subscribe("GET", "//a.b.c/x", lambda: None)
+        with pytest.raises(HostnameCollision):
+            await shop.subscribe("GET", "//a_b.c/x", lambda: None)
+
+
 async def test_endpoints_come_and_go_at_run_time(make):
     shop, web = make(HOST), make("web.example")
     async with shop, web:

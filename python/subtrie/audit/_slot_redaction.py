@@ -38,9 +38,11 @@ class Redaction:
             raise ValueError("the key of a redaction has 16 to 64 bytes")
 
     def text(self, subject: str | None) -> str | None:
-        """Return a subject or pattern with the slots replaced."""
+        """Return a subject, or patterns with blanks between them, with the slots replaced."""
         if subject is None:
             return None
+        if " " in subject:  # the filters of a consumer
+            return " ".join(str(self.text(each)) for each in subject.split(" "))
         tokens = subject.split(".")
         if len(tokens) <= _ID:  # neither slot
             return subject

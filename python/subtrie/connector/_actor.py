@@ -223,12 +223,6 @@ class ActorVerifier:
             # One late acknowledgement would refuse every token for a second: asked once more.
             return await self._fetch(url, _FETCH_LIMIT)
 
-    def close(self) -> None:
-        """Stop requesting keys."""
-        for task in self._fetching.values():
-            task.cancel()
-        self._fetching.clear()
-
 
 def _keys_in(value: Any) -> dict[str, bytes]:
     """Return the Ed25519 keys of a JWK set by their ids."""

@@ -168,8 +168,6 @@ class Connector:
         self.log = ServiceLog(self._runtime)
         #: The distributed cache: ``load``, ``store``, ``delete`` and ``clear``.
         self.cache = DistributedCache(self._runtime, self._client, self._cache)
-        # Subject token to host; the own one first, which serves the control plane (A5).
-        self._hosts = {microbus.flatten_host(self.host): self.host}
         self._server.runner.check = self._actors.check_request
 
     # --- identity
@@ -369,12 +367,14 @@ class Connector:
 
     def _add(self, endpoint: Endpoint) -> None:
         token = microbus.flatten_host(endpoint.host)
-        other = self._hosts.setdefault(token, endpoint.host)
-        if other != endpoint.host:
-            message = (
-                f"host {endpoint.host!r} collides with {other!r}: both become the token {token!r}"
-            )
-            raise HostnameCollision(message, reason="collision", field="route")
+        # The own one first, which serves the control plane (A5).
+        for other in (self.host, *(each.host for each in self._server.endpoints)):
+            if other != endpoint.host and microbus.flatten_host(other) == token:
+                message = (
+                    f"host {endpoint.host!r} collides with {other!r}: "
+                    f"both become the token {token!r}"
+                )
+                raise HostnameCollision(message, reason="collision", field="route")
         for each in self._server.endpoints:
             if each.served == endpoint.served and endpoint.queue is not None:
                 raise refusal("BusError", "route-twice", endpoint.route, field="route")

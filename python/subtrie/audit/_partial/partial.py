@@ -202,7 +202,7 @@ class Partial:
             rows = table.combine_chunks()
             if kind not in ("plane", "count", "range"):
                 batches = [
-                    redaction.columns(batch, ("subject", "reply", "text"))
+                    redaction.columns(batch, ("subject", "reply", "sid", "text"))
                     for batch in rows.to_batches()
                 ]
                 rows = pa.Table.from_batches(batches, rows.schema)
