@@ -17,8 +17,8 @@ from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
 
 __all__ = [
-    "engine", "engine_in_use", "pytest_collection_finish", "pytest_collection_modifyitems",
-    "pytest_configure", "pytest_runtest_makereport", "trie",
+    "engine", "engine_in_use", "few_objects", "pytest_collection_finish",
+    "pytest_collection_modifyitems", "pytest_configure", "pytest_runtest_makereport", "trie",
 ]  # fmt: skip
 
 # No clock gates a test: a property holds or not, and a busy machine changes neither.
@@ -53,6 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Leave what is there now, 18,000 tests, out of every search for cycles: tests make many."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def few_objects() -> None:
+    """Leave what is there out of the searches for cycles that the tests of a file ask for."""
     gc.collect()
     gc.freeze()
 

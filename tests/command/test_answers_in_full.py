@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -35,6 +36,7 @@ _COMMAND = re.compile(
 )
 
 
+@cache
 def recorded() -> dict[str, tuple[str, int, str]]:
     """Return what each command printed, its exit code, and where it printed."""
     found = _COMMAND.findall(PATH.read_text(encoding="utf-8"))

@@ -10,6 +10,8 @@ import pytest
 
 from engines import ENGINES
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 
 class Value:
     """Something that can be watched, and that can point back."""

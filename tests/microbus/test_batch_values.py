@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 
 class Value:
     """A value that can be watched."""

@@ -20,7 +20,7 @@ def mypy(tmp_path: Path, program: str) -> str:
     file.write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
-         "--cache-dir", str(tmp_path / "cache"), str(file)],
+         "--cache-dir", str(tmp_path.parent / "mypy"), str(file)],
         env={**os.environ, "MYPYPATH": str(PACKAGE)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

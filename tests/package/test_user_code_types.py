@@ -96,7 +96,7 @@ def mypy(file: Path) -> list[str]:
     """The lines of the errors that mypy finds."""
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
-         "--cache-dir", str(file.parent / "cache"), str(file)],
+         "--cache-dir", str(file.parents[1] / "mypy"), str(file)],
         env={**os.environ, "MYPYPATH": str(PACKAGE)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

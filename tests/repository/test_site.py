@@ -70,16 +70,18 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_every_screen_in_both_schemes(site: str, browser: Browser, page: str) -> None:
-    for screen in SCREENS:
-        for dark in (False, True):
+    for dark in (False, True):
+        browser.resize("wide", dark=dark)
+        browser._driver.get(f"{site}/{page}.html")
+        for screen in SCREENS:
             browser.resize(screen, dark=dark)
-            browser._driver.get(f"{site}/{page}.html")
             root = "document.documentElement"
             wide, width = browser.run(f"return [{root}.scrollWidth, {root}.clientWidth]")
             assert wide <= width, (screen, dark)
-            scheme = browser.run("return document.body.dataset.mdColorScheme")
-            assert scheme == ("slate" if dark else "default")
-            assert browser.console() == []
+            assert browser.run("return innerWidth") == SCREENS[screen][0]
+        scheme = browser.run("return document.body.dataset.mdColorScheme")
+        assert scheme == ("slate" if dark else "default")
+        assert browser.console() == []
 
 
 @pytest.mark.parametrize("word", FIRST)

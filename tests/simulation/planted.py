@@ -255,8 +255,8 @@ def often_paused(seed: int) -> Plan:
 
 
 def often_paused_in_process(seed: int) -> Plan:
-    """Return such a world whose services answer callers of the same process."""
-    plan = Plan(f"often paused in process {seed}", requests=6, short_circuit=True)
+    """Return such a world whose services answer callers of the same process, one by one."""
+    plan = Plan(f"in process {seed}", requests=8, width=1, short_circuit=True, switching=0.5)
     plan.triggers = [("paused", "handled", number) for number in range(8)]
     return plan
 
@@ -277,6 +277,7 @@ def often_replaced(seed: int) -> Plan:
 
 #: The worlds of a fault that those of ``plan_of`` show too rarely, and what they say of it.
 PLANS: dict[str, tuple[Callable[[int], Plan], str]] = {
+    "lost wake-up between reader and loop": (often_paused_in_process, "must succeed"),
     "deadline of a handler lost when its caller shut down": (left_early, "after its deadline"),
     "404 between a PONG and the acknowledgement": (often_paused, "not acknowledged"),
     "handlers cancelled in the order of a set": (often_replaced, "in another order"),

@@ -24,7 +24,6 @@ _PARTS = 2
 #: Seeds that are known to find a fault. Another seed is searched for if one does not any more.
 _KNOWN = {
     "acknowledgement after the handler": 13,
-    "lost wake-up between reader and loop": 107,
     "deadline shared by two services": 44,
     "reading left to a blocked loop": 82,
     "deadline of a handler lost when its caller shut down": 18,
