@@ -138,18 +138,18 @@ bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=10
 
 flows: ## ask a broker 10,000 questions about accounts with exports, imports and mappings (SEED=1)
 	@tools/bootstrap test
-	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/flow_questions.py --seed $(or $(SEED),1) --count 10000
+	PYTHONPATH=.:tests:tests/acl $(PYTHON) tests/acl/flow_questions.py --seed $(or $(SEED),1) --count 10000
 
 deployments: ## ask brokers 10,000 times who may do what, and about 300 changes that matter (SEED=1 RECORD=folder)
 	@tools/bootstrap test
-	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/who_questions.py --seed $(or $(SEED),1) --count 10000 \
+	PYTHONPATH=.:tests:tests/acl $(PYTHON) tests/acl/who_questions.py --seed $(or $(SEED),1) --count 10000 \
 	    $(if $(RECORD),--record $(RECORD)/who.json)
-	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/change_pairs.py --seed $(or $(SEED),1) --count 300 \
+	PYTHONPATH=.:tests:tests/acl $(PYTHON) tests/acl/change_pairs.py --seed $(or $(SEED),1) --count 300 \
 	    $(if $(RECORD),--record $(RECORD)/changes.json)
 
 streams: ## try 2,000 ways to streams as users of a broker, and compare with the model (SEED=1 RECORD=file)
 	@tools/bootstrap test
-	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/stream_questions.py --seed $(or $(SEED),1) --count 2000 \
+	PYTHONPATH=.:tests:tests/acl $(PYTHON) tests/acl/stream_questions.py --seed $(or $(SEED),1) --count 2000 \
 	    $(if $(RECORD),--record $(RECORD))
 
 usage-roles: ## run programs again under what acl usage proposes from their log (RECORD=file)

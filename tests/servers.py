@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from examples.shop.broker import _listening, find_binary
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that are free now; another program may take one at any time."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in probes:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in probes]
+
+
+def free_port() -> int:
+    """Return a port of loopback that is free now."""
+    return free_ports(1)[0]
 
 
 def binaries() -> dict[str, Path]:

@@ -1,5 +1,7 @@
 """Pairs of deployments with one change, of which live brokers show whether it matters.
 
+With ``PYTHONPATH=.:tests:tests/acl``:
+
 python tests/acl/change_pairs.py --seed 1 --count 300 [--record FILE]
 """
 

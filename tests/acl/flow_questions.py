@@ -13,6 +13,8 @@ may name the broker's cluster. A question may have ``queue``, the queue group of
 and ``expect``, the sorted subjects under which the message arrives; without it, the broker is
 asked. Where chance decides, the broker's answer must be one of those the model lists.
 
+With ``PYTHONPATH=.:tests:tests/acl``:
+
     python tests/acl/flow_questions.py --seed 1 --count 10000 [--out FILE | --file FILE]
 """
 

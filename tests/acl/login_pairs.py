@@ -19,7 +19,7 @@ from client_certificates import Certificates
 from operators import Operator, connecting, key, token
 from raw_client import RawClient
 
-from servers import serving
+from servers import free_port, serving
 
 PASSWORD = {"pass": "open"}
 KEY = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
@@ -56,13 +56,6 @@ def _does(url: str, **login: Any) -> bool:
         return False
     client.close()
     return True
-
-
-def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 # --- limits

@@ -4,6 +4,8 @@ A question is a user, a stream and a way (``message-get``, ``publish``, ``stream
 model answers from the configuration of the server and the saved page ``/jsz``. On the broker the
 user's own connection tries the way, and the verdict is what arrives: no answer depends on a clock.
 
+With ``PYTHONPATH=.:tests:tests/acl``:
+
     python tests/acl/stream_questions.py --seed 1 --count 2000 [--record FILE]
 """
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import pytest
 from click.testing import CliRunner
 from raw_client import RawClient
 from test_who_across_accounts import CONFIG
 
-from servers import serving
+from servers import free_port, serving
 from subtrie._cli.app import app
 
 HUB = """accounts {
@@ -59,9 +58,7 @@ def test_leaf_nodes_are_named_once_for_each_account_with_such_a_user(tmp_path):
 
 def test_a_leaf_node_brings_in_a_client_without_a_login(hub, tmp_path):
     """The case of the listener, on two live brokers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     listener = f"leafnodes {{ listen: '127.0.0.1:{port}' }}\n"
     with serving(tmp_path / "hub", HUB + listener) as url:
         leaf = f"nats-leaf://svc:open@127.0.0.1:{port}"

@@ -1,8 +1,6 @@
 """Programs of nats-py that run again under what ``acl usage`` proposes from the log of their run.
 
-By hand, all roles and a record:
-
-    python tests/acl/usage_roles.py [--count 16] [--record FILE]
+``make usage-roles`` runs all roles.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Each question is one user, one verb, and a subject or a pattern of one account. The broker is asked
 by doing it: the user publishes, or subscribes in every way that its lists may allow.
 
+With ``PYTHONPATH=.:tests:tests/acl``:
+
     python tests/acl/who_questions.py --seed 1 --count 10000 [--record FILE]
     python tests/acl/who_questions.py --vectors FILE
 

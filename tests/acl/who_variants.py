@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flow_questions import WORDS
-from login_pairs import free_port
 from operator_mode import OperatorMode
 from operators import connecting
 from raw_client import RawClient
 
 from patience import wait_until
-from servers import serving
+from servers import free_port, serving
 from subtrie._core import engine
 from subtrie.acl import Deployment
 

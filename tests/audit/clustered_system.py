@@ -14,7 +14,6 @@ import json
 import random
 import re
 import shutil
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,7 +31,7 @@ from nats.js.errors import Error as JetStreamError
 
 from examples.shop.broker import BrokerError
 from patience import settled, until, wait_until
-from servers import serving
+from servers import free_ports, serving
 
 _ACCOUNTS = """
 system_account: SYS
@@ -105,7 +104,7 @@ def system(folder: Path) -> Iterator[dict[str, str]]:
 def _cluster(folder: Path, stack: ExitStack) -> tuple[dict[str, str], int]:
     """Start three servers; again if another program has taken one of their ports meanwhile."""
     for left in (2, 1, 0):
-        ports = _free_ports(6)
+        ports = free_ports(6)
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:3])
         urls = {}
         with ExitStack() as started:
@@ -125,16 +124,6 @@ def _cluster(folder: Path, stack: ExitStack) -> tuple[dict[str, str], int]:
             stack.push(started.pop_all())
             return urls, ports[3]
     raise AssertionError
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            each = stack.enter_context(socket.socket())
-            each.bind(("127.0.0.1", 0))
-            found.append(each.getsockname()[1])
-        return found
 
 
 @dataclass(frozen=True)

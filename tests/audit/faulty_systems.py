@@ -28,7 +28,7 @@ from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamCo
 from nats.js.errors import Error as JetStreamError
 
 from patience import settled, until
-from servers import serving
+from servers import free_port, serving
 
 #: The messages that the full stream refused, the consumers that ``ship`` may not create, and the
 #: messages that the consumer without a subscriber has not delivered.
@@ -119,10 +119,7 @@ def limits(folder: Path) -> list[Path]:
 def leaf(folder: Path) -> list[Path]:
     """Write the logs of the server with accounts and of its leaf node to a folder; return them."""
     with ExitStack() as stack:
-        free = stack.enter_context(socket.socket())
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+        port = free_port()
         url = stack.enter_context(serving(folder / "hub", _HUB.format(leaf=port)))
         asyncio.run(_accounts(url, folder, port))
     return [folder / "hub" / "server.log", folder / "edge" / "server.log"]

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from servers import free_port
 from subtrie._cli.app import app
 from subtrie.audit._runs.run_folder import RunFolder, read_manifest
 from subtrie.audit._runs.run_writer import all_tables
@@ -500,9 +500,7 @@ def test_settings_of_spark_are_checked(run, mixed, arguments, told) -> None:
     ],
 )
 def test_an_unreachable_master_or_server_is_exit_2_at_once(mixed, option, url, told) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = url.format(port=probe.getsockname()[1])
+    url = url.format(port=free_port())
     done = subprocess.run(
         [sys.executable, "-m", "subtrie.cli", "audit", str(mixed), option, url],
         capture_output=True,

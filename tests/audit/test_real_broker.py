@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from patience import settled
 from plain_trace_log import read_events
+from servers import free_port
 from subtrie.audit._answers.questions import load_rules
 from subtrie.audit._partial.parts import plan, read_part
 from subtrie.audit._partial.selection import SELECTED_BY, Chooser
@@ -49,9 +49,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished log."""
     folder = tmp_path_factory.mktemp("broker")
     server = shutil.which("nats-server") or Path(sys.executable).parent / "nats-server"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     path = folder / "trace.log"
     (folder / "nats.conf").write_text(CONFIGURATION.format(port=port, log=path))
     broker = subprocess.Popen([server, "-c", folder / "nats.conf"])

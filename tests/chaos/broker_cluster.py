@@ -11,19 +11,11 @@ import time
 from pathlib import Path
 
 from examples.shop.broker import find_binary
+from servers import free_ports
 
 from .fault_proxy import FaultProxy
 
 _START = 20.0  # seconds
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback interface that are free now."""
-    with contextlib.ExitStack() as sockets:
-        probes = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for each in probes:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in probes]
 
 
 class BrokerCluster:

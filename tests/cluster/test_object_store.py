@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from servers import free_port
 from subtrie.spark import TABLES, audit, local_session, open_audit
 from synthetic_traffic import write_traffic
 
@@ -30,9 +31,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     program = os.environ.get("SUBTRIE_TEST_MOTO_SERVER") or str(SERVER)
     if shutil.which(program) is None:
         pytest.skip("needs moto_server: pip install -r tools/requirements/cluster.txt")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = int(probe.getsockname()[1])
+    number = free_port()
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

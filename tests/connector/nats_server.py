@@ -10,6 +10,7 @@ from pathlib import Path
 
 from examples.shop.broker import find_binary
 from patience import wait_until
+from servers import free_port
 
 
 class NatsServer:
@@ -18,9 +19,7 @@ class NatsServer:
     def __init__(self, folder: Path, **options: object) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         config = {"host": "127.0.0.1", "port": self.port, **options}
         (folder / "nats.conf").write_text(json.dumps(config))

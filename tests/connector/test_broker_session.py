@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import time
 import urllib.request
 
@@ -13,6 +12,7 @@ import pytest
 
 import subtrie
 from patience import until, wait_until
+from servers import free_port
 from subtrie.connector._broker import session
 from subtrie.connector._broker.acknowledging import Acknowledging
 
@@ -84,9 +84,7 @@ async def test_a_receiver_of_acknowledged_requests_that_fails_does_not_end_the_c
 
 
 async def test_the_broker_is_told_the_version_of_the_package(make_server):  # noqa: F811
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     async with connected(make_server(http=f"127.0.0.1:{port}").url):
         url = f"http://127.0.0.1:{port}/connz"
         listed = await asyncio.to_thread(lambda: json.load(urllib.request.urlopen(url)))

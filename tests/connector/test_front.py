@@ -19,17 +19,12 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
 from patience import PATIENCE, wait_until
+from servers import free_port
 
 from .nats_server import NatsServer
 
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = ROOT / "examples" / "front"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import urllib.request
 from collections.abc import Callable
 
@@ -13,6 +12,7 @@ import nats
 import pytest
 
 from patience import settled
+from servers import free_port
 from subtrie import Dispatcher, microbus
 from subtrie._core import control_headers
 from subtrie.connector._codec import write_request
@@ -376,9 +376,7 @@ async def test_services_of_a_process_with_their_own_credentials_have_their_own_c
 ):
     names = ["a.example", "b.example", "c.example"]
     users = [{"user": name.replace(".", "-"), "password": "secret"} for name in names]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = NatsServer(
         tmp_path / "server", authorization={"users": users}, http=f"127.0.0.1:{port}"
     ).start()

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 
 from certificates import Authority
 from patience import until
+from servers import free_port
 from subtrie import BusError
 from subtrie.connector import Connector
 from subtrie.connector._broker import connection as broker_connection
@@ -168,9 +168,7 @@ async def test_the_servers_of_a_cluster_are_learned_and_reached_over_tls(
 ):
     authority.vouch("localhost", tmp_path / "one.pem", tmp_path / "one.key")
     tls = {"cert_file": str(tmp_path / "one.pem"), "key_file": str(tmp_path / "one.key")}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     cluster = {"name": "c", "listen": f"127.0.0.1:{port}", "compression": "off"}
     one = NatsServer(tmp_path / "one", tls=tls, cluster=cluster).start()
     cluster = {**cluster, "listen": "127.0.0.1:-1", "routes": [f"nats://127.0.0.1:{port}"]}

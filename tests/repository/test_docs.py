@@ -14,7 +14,6 @@ import doctest
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +21,8 @@ from typing import BinaryIO
 
 import pytest
 from markdown_it import MarkdownIt
+
+from servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -44,7 +45,7 @@ def test_page(page, tmp_path, monkeypatch):
     text = page.read_text()
     for port in PORTS:
         if port in text:
-            text = text.replace(port, str(_free_port()))
+            text = text.replace(port, str(free_port()))
     names: dict[str, object] = {"__name__": "__page__"}
     with Shell(folder, tmp_path) as shell:
         for block in MarkdownIt().parse(text):
@@ -59,13 +60,6 @@ def test_page(page, tmp_path, monkeypatch):
                 _python(block.content, names, page, line)
             elif kind == "console":
                 _console(block.content, shell, page, line)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Shell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import subprocess
 import sys
@@ -86,6 +87,21 @@ def test_every_file_that_the_makefile_names_is_there():
     names |= set(re.findall(r"(?<![\w(/])(?:tests|tools|benches|examples)/[\w./-]+\.\w+", text))
     assert len(names) > 40
     assert [name for name in sorted(names) if not (ROOT / name).exists()] == []
+
+
+_PROGRAM = re.compile(r"PYTHONPATH=(\S+) \$\(PYTHON\) ((?:-m )?\S+)")
+
+
+@pytest.mark.parametrize(
+    ("path", "program"), sorted(set(_PROGRAM.findall((ROOT / "Makefile").read_text())))
+)
+def test_a_program_of_the_tests_finds_what_it_imports(path, program):
+    """`make flows`, `make deployments` and `make streams` ended with ModuleNotFoundError."""
+    done = subprocess.run(
+        [sys.executable, *program.split(), "--help"], cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_whole_tree_has_no_findings(tree):

@@ -14,7 +14,7 @@ from streams import read
 
 from examples.shop.broker import find_binary
 from patience import PATIENCE
-from servers import serving
+from servers import free_port, serving
 from subtrie import wire
 from subtrie.wire._connection_options import KNOWN, classify_options
 
@@ -69,9 +69,7 @@ def test_other_operations_have_no_options(engine):
 @pytest.fixture(scope="module")
 def ports(tmp_path_factory):
     """The ports of a real server for clients and for routes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        routes = free.getsockname()[1]
+    routes = free_port()
     config = f'max_control_line: 1MB\ncluster {{ name: c, listen: "127.0.0.1:{routes}" }}'
     with serving(tmp_path_factory.mktemp("options"), config) as url:
         yield {"CONNECT": int(url.rpartition(":")[2]), "INFO": routes}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import nats
 import pytest
 
 from patience import until, wait_until
+from servers import free_port
 from subtrie.wire import OperationRow, Tap, conversation, read_operations, streaming
 from subtrie.wire.streaming import Conversation
 
@@ -46,9 +46,7 @@ def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @contextmanager
 def server(binary: str, folder: Path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [binary, "-a", "127.0.0.1", "-p", str(port), "-cid", "mycluster", "-store", "memory",
          "-hbi", "300ms", "-hbt", "5s", "-hbf", "20", "-l", folder / "stan.log"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -17,18 +16,8 @@ import pytest
 from engines import ENGINES
 from examples.shop.broker import find_binary
 from patience import settled, until, wait_until
+from servers import free_ports
 from subtrie.wire import StreamError, Tap, monitor, read_operations
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 @contextlib.contextmanager

@@ -14,15 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from patience import PATIENCE, wait_until
+from servers import free_port
 from subtrie._cli.app import app
 from subtrie._cli.tap import Address
 from subtrie.wire import capture
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _connected(port):
@@ -39,7 +34,7 @@ def _connected(port):
 
 def record(folder, *words, ends=signal.SIGTERM, damage=False, clients=1):
     """Run the command in this process while clients talk to a broker; return how it ended."""
-    port, sent = _free_port(), b"PING\r\n"
+    port, sent = free_port(), b"PING\r\n"
     broker = socket.create_server(("127.0.0.1", 0))
     broker.settimeout(PATIENCE)
 
