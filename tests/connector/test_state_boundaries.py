@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 
@@ -103,32 +102,31 @@ def test_a_token_of_another_issuer_is_not_issued_where_unsigned_ones_count(servi
     assert testing.issued(service.sign())
 
 
-async def test_a_verifier_that_is_closed_asks_no_more():
-    begun, checks = asyncio.Event(), None
+async def test_a_request_for_keys_ends_with_the_connector(make, service):  # noqa: F811
+    begun = asyncio.Event()
 
-    async def fetch(url: str, timeout: float) -> tuple[str, object]:
-        assert timeout == 5.0
+    async def never() -> None:
         begun.set()
         await asyncio.Event().wait()
-        raise AssertionError
 
-    from subtrie.connector._actor import ActorVerifier
-
-    checks = ActorVerifier(fetch, allow_unsigned=lambda: False)
-    asking = asyncio.create_task(checks._request_keys(ACCESS))
-    await begun.wait()
-    task = checks._fetching[ACCESS]
-    checks.close()
-    assert checks._fetching == {}
-    with contextlib.suppress(asyncio.CancelledError):
-        await asking
-    assert task.cancelled()
+    tokens, shop = make(ACCESS), make("shop.example")
+    tokens.endpoint("GET", ":888/jwks")(never)
+    async with tokens:
+        await shop.startup()
+        asking = asyncio.create_task(status_of(shop._actors, service.sign()))
+        await begun.wait()
+        (task,) = shop._actors._fetching.values()
+        await shop.shutdown(timeout=0)
+        assert await asking == 401
+        assert task.done()
+        assert shop._actors._fetching == {}
 
 
 def test_the_keys_are_asked_for_on_the_loop_that_runs(service):  # noqa: F811
     checks = verifier(service)
 
     async def never(url: str, timeout: float) -> tuple[str, object]:
+        assert timeout == 5.0
         await asyncio.Event().wait()
         raise AssertionError
 
