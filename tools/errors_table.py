@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 from subtrie._core import errors, reasons
+from subtrie._findings.markdown import table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 
@@ -27,16 +29,16 @@ Every error is a `SubtrieError`, and its text is one line. What the validators r
 `InvalidInput`, also a `ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`.
 A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
-- `.reason`: a stable code from the lists below, for programs; the error's text says what it means
+- `.reason`: a stable code from the tables below, for programs; the error's text says what it means
 - `.position`: byte offset into the UTF-8 of the refused text, or `None`
 - `.field`: the name of the refused argument if a function takes several, or `None`
 - `.hint`: what would work
-- `.status`: the HTTP status: 400 where the lists have none
+- `.status`: the HTTP status: 400 where the tables have none
 
 """
-
-#: Areas whose codes a program compares. Of the others the page has the codes alone.
-_WITH_SENTENCES = ("Microbus addresses", "The bus")
+_HEADINGS = ("reason", "the error says", "what would work")
+#: Characters that are markup in a cell; an underscore within a word is none.
+_MARKUP = re.compile(r"[\\<>|*\[\]]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def page() -> str:
@@ -45,17 +47,21 @@ def page() -> str:
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, errors.SubtrieError):
             lines.append(f"- `{name}`: {(cls.__doc__ or '').splitlines()[0]}")
-    for title, table in reasons.AREAS.items():
-        lines += ["", f"## {title}\n"]
-        statuses = {code: "" if rule.status == 400 else f" ({rule.status})"
-                    for code, rule in table.items()}  # fmt: skip
-        if title not in _WITH_SENTENCES:
-            codes = ", ".join(f"`{code}`{status}" for code, status in statuses.items())
-            lines.append(f"{codes}.")
-            continue
-        for code, rule in table.items():
-            lines.append(f"- `{code}`{statuses[code]}: {rule.sentence}")
+    for title, area in reasons.AREAS.items():
+        rows = (
+            (f"`{code}`{_status(rule)}", _escaped(rule.sentence), _escaped(rule.hint))
+            for code, rule in area.items()
+        )
+        lines += ["", f"## {title}\n", *table(_HEADINGS, rows)]
     return "\n".join(lines) + "\n"
+
+
+def _status(rule: reasons.Reason) -> str:
+    return "" if rule.status == 400 else f" ({rule.status})"
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", text)
 
 
 if __name__ == "__main__":
