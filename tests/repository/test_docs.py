@@ -138,7 +138,9 @@ def _console(text: str, shell: Shell, page: Path, line: int) -> None:
         assert matched, f"{_name(page)}:{line}: {command}\n-- wanted\n{wanted}\n-- got\n{got}"
 
 
-@pytest.mark.parametrize("writer", ["errors_table.py", "performance_page.py", "readme_chart.py"])
+@pytest.mark.parametrize(
+    "writer", ["columns_page.py", "errors_table.py", "performance_page.py", "readme_chart.py"]
+)
 def test_written_pages_are_up_to_date(writer):
     command = [sys.executable, f"tools/{writer}", "--check"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0

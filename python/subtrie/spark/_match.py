@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+#: The columns that ``match`` adds.
+ADDED = (("matched", "array<string>"), ("nearest", "string"), ("differs_at", "int"))
+
 # The index of this worker process, by the digest of its patterns.
 _opened: dict[str, tuple[Any, list[str]]] = {}
 
@@ -42,11 +45,8 @@ def match(
     """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
-    added = [
-        StructField("matched", ArrayType(StringType())),
-        StructField("nearest", StringType()),
-        StructField("differs_at", IntegerType()),
-    ]
+    kinds = {"array<string>": ArrayType(StringType()), "string": StringType(), "int": IntegerType()}
+    added = [StructField(name, kinds[kind]) for name, kind in ADDED]
     schema = StructType([*df.schema.fields, *added])
     position = text_column(df, subject)
     patterns = pattern_lines(subscriptions)
