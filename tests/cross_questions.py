@@ -7,6 +7,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+import wide_texts
 from subtrie import Pattern, Subject, SubtrieError
 
 #: What is put into a text to bend it.
@@ -33,7 +34,7 @@ HOSTS = [
     "example.com", "a.b", "by.com", "www.example.com", "payments", "UPPER.Com", "my$.xml",
     "my_.xml", "x.all", "all", "id-1.a.b", "loc-us-west.a.b", "id-1.loc-us.a.b", "ID-9.A.B",
     "id.a.b", "id-abc", "a--b.-c", "münchen.de", "é.b", "a..b", ".a", "a.", "[::1]", "1.2.3.4",
-    "a~b.c", "ÀB.c",
+    "a~b.c", "ÀB.c", *wide_texts.TOKENS,
 ]  # fmt: skip
 PLANES = ["microbus", "p", "P0", "a1B2", "0", "", "p.q", "*", "danger"]
 PORTS: list[Any] = [
@@ -45,7 +46,7 @@ OTHER_METHODS = ["get", "any", "GET ", "", "GET.X", "G\u0130T", "*", ">", "PROPF
 PARTS = [
     "a", "x", "file.html", "PATH", "", "_", "a_b", "{id}", "{rest...}", "{}", "{...}", "*", ">",
     "é", "a b", "%20", "%2F", "..", ".", "x*", "{a", "a}", "{A}", "{a_b}", "日本", "caf%C3%A9", "-",
-    "~",
+    "~", *wide_texts.TOKENS,
 ]  # fmt: skip
 SLOTS = [
     "",
@@ -143,10 +144,11 @@ def route(random: Random) -> str:
 
 
 def subject(random: Random) -> str:
-    """A subject or pattern of plain tokens, or a Microbus address."""
+    """A subject or pattern of plain or wide tokens, or a Microbus address."""
     if random.random() < 0.4:
         return random.choice(CANONICAL)
-    return ".".join(random.choice(TOKENS) for _ in range(random.choice((1, 2, 3, 3, 4, 9, 65))))
+    tokens = TOKENS if random.random() < 0.7 else [*wide_texts.MIXED, "*", ">"]
+    return ".".join(random.choice(tokens) for _ in range(random.choice((1, 2, 3, 3, 4, 9, 65))))
 
 
 def locality(random: Random) -> str:
@@ -174,12 +176,36 @@ def _relations(random: Random) -> Iterator[Question]:
         yield name, (left, right), {}
 
 
-def _pattern(random: Random) -> str:
+def _pattern(random: Random, names: list[str] | None = None) -> str:
     """A text that is a pattern: the relations are asked of checked texts only."""
-    tokens = random.choices(("a", "b", "*"), k=random.randint(1, 5))
+    names = names or random.choice((["a", "b"], wide_texts.TOKENS[:3], wide_texts.MIXED))
+    tokens = random.choices((*names, "*", "*"), k=random.randint(1, 5))
     if random.random() < 0.3:
         tokens.append(">")
     return ".".join(tokens)
+
+
+def _sets(random: Random) -> Iterator[Question]:
+    """Two sets of rules, of one queue name or of several."""
+    names = random.choice((["a", "b"], random.sample(wide_texts.TOKENS, 3)))
+    queues = random.choice(([""], ["", " q", *(f" {name}" for name in names), " *", " é.>"]))
+
+    subject = random.choices(names, k=random.randint(2, 4))
+
+    def rule() -> str:
+        """Return any pattern, or one of the subject: each of these makes others needless."""
+        if random.random() < 0.5:
+            return _pattern(random, names)
+        return ".".join(random.choice((token, "*")) for token in subject)
+
+    def rules(most: int) -> list[str]:
+        return [rule() + random.choice(queues) for _ in range(random.randint(0, most))]
+
+    one, other = (rules(4), rules(4)), (rules(4), rules(3))
+    for name in ("rules_witness", "rules_overlap", "rules_difference", "rules_proof"):
+        yield name, (*one, *other), {}
+    yield "rules_minimised", one, {}
+    yield "rules_admit", (*one, _pattern(random, names), random.choice((None, "q", "é"))), {}
 
 
 def _encoding(random: Random) -> Iterator[Question]:
@@ -289,7 +315,7 @@ def _calls(random: Random) -> Iterator[Question]:
     yield "check_pattern", ("a",), {"max_length": random.choice((0, -1, True, b"", 2**63, None))}
 
 
-_FAMILIES = [_grammar, _relations, _encoding, _addresses, _decoding, _parts, _wild, _calls]
+_FAMILIES = [_grammar, _relations, _sets, _encoding, _addresses, _decoding, _parts, _wild, _calls]
 
 #: How many families of questions there are.
 FAMILIES = len(_FAMILIES)

@@ -8,11 +8,11 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+import wide_texts
 from cross_questions import CANONICAL, bent, outcome
 
-TOKENS = ["a", "b", "c", "*"]
-SUBJECT_TOKENS = ["a", "b", "c", "d"]
-QUEUES = [None, None, None, "q", "r", "v1.x", "", "a b", "*", "q\ud800"]
+NAMES = ["a", "b", "c"]
+QUEUES = [None, None, None, "q", "r", "v1.x", "é", "e\u0301", "", "a b", "*", "q\ud800"]
 MICROBUS = [
     "p.safe.443.*.a_b._.GET.x.*",
     "p.safe.443.*.a_b._.*.x.>",
@@ -28,24 +28,24 @@ MICROBUS_SUBJECTS = [
 ]
 
 
-def _pattern(random: Random) -> Any:
+def _pattern(random: Random, names: list[str]) -> Any:
     if random.random() < 0.2:
         return random.choice(MICROBUS)
-    tokens = random.choices(TOKENS, k=random.choice((1, 2, 3, 3, 4)))
+    tokens = random.choices([*names, "*"], k=random.choice((1, 2, 3, 3, 4)))
     if random.random() < 0.25:
         tokens[-1] = ">"
     return bent(random, ".".join(tokens)) if random.random() < 0.15 else ".".join(tokens)
 
 
-def _subject(random: Random) -> Any:
+def _subject(random: Random, names: list[str]) -> Any:
     if random.random() < 0.2:
         return random.choice(MICROBUS_SUBJECTS)
-    text = ".".join(random.choices(SUBJECT_TOKENS, k=random.choice((1, 2, 3, 3, 4))))
+    text = ".".join(random.choices([*names, "d"], k=random.choice((1, 2, 3, 3, 4))))
     return bent(random, random.choice((text, *CANONICAL))) if random.random() < 0.15 else text
 
 
-def _row(random: Random, number: int) -> tuple[Any, ...]:
-    row = (_pattern(random), number)
+def _row(random: Random, number: float, names: list[str]) -> tuple[Any, ...]:
+    row = (_pattern(random, names), number)
     return row if random.random() < 0.5 else (*row, random.choice(QUEUES))
 
 
@@ -58,21 +58,24 @@ def program(
         options["max_tokens"] = random.choice((0, 1, 3, 100))
     if random.random() < 0.1:
         options["max_length"] = random.choice((1, 7, 10_000))
+    wide = options["dialect"] == "server" and random.random() < 0.7
+    names = random.sample(wide_texts.TOKENS, 4) if wide else NAMES
     sides = [_Side(engine) for engine in (native, reference)]
     yield f"SubjectTrie(**{options})", *(side.build(options) for side in sides)
     if any(side.trie is None for side in sides):
         return
     for number in range(random.randint(5, 40)):
-        step, arguments = _step(random, number)
+        step, arguments = _step(random, number, names)
         yield f"{step}{arguments!a}", *(getattr(side, step)(*arguments) for side in sides)
 
 
-def _step(random: Random, number: int) -> tuple[str, tuple[Any, ...]]:
+def _step(random: Random, number: int, names: list[str]) -> tuple[str, tuple[Any, ...]]:
     chance = random.random()
     if chance < 0.3:
-        return "add", (_pattern(random), number, random.choice(QUEUES))
+        return "add", (_pattern(random, names), number, random.choice(QUEUES))
     if chance < 0.36:
-        return "update", ([_row(random, number + i / 8) for i in range(random.randint(0, 7))],)
+        count = random.randint(0, 7)
+        return "update", ([_row(random, number + i / 8, names) for i in range(count)],)
     if chance < 0.48:
         return "remove", (random.random(),)
     if chance < 0.82:
@@ -80,13 +83,14 @@ def _step(random: Random, number: int) -> tuple[str, tuple[Any, ...]]:
             "match", "match", "select", "select", "groups", "count", "has_interest", "explain",
             "subscriptions",
         )  # fmt: skip
-        return "ask", (random.choice(questions), _subject(random))
+        return "ask", (random.choice(questions), _subject(random, names))
     if chance < 0.92:
-        return "ask", (random.choice(("matching", "covered_by")), _pattern(random))
+        return "ask", (random.choice(("matching", "covered_by")), _pattern(random, names))
     if chance < 0.94:
         return "odd", (random.randrange(12),)
     if chance < 0.98:
-        return "whole", (random.choice(("len", "iter", "str", "stats", "copy", "pickle")),)
+        questions = ("len", "iter", "str", "draw", "stats", "copy", "pickle", "image")
+        return "whole", (random.choice(questions),)
     return ("clear", ()) if random.random() < 0.3 else ("whole", ("iter",))
 
 
@@ -164,6 +168,9 @@ class _Side:
     def _str(self) -> str:
         return str(self.trie)
 
+    def _draw(self) -> list[str]:
+        return [self.trie.draw(form) for form in ("text", "dot", "mermaid")]
+
     def _stats(self) -> object:
         # Memory is the one figure in which engines differ.
         return self.trie.stats()._replace(memory=0)
@@ -176,3 +183,8 @@ class _Side:
     def _pickle(self) -> list[Any]:
         self.trie, self.handles = pickle.loads(pickle.dumps((self.trie, self.handles)))
         return list(self.trie)
+
+    def _image(self) -> list[Any]:
+        """An image has no values, and its handles are of an index that cannot change."""
+        opened = type(self.trie).from_bytes(self.trie.to_bytes())
+        return [list(opened), str(opened), opened.stats()._replace(memory=0)]

@@ -15,6 +15,7 @@ import pytest
 import proof_checker
 import subtrie._subtrie
 import subtrie.reference
+import wide_texts
 from engines import ENGINES
 from subtrie._core.errors import PermissionsError
 
@@ -130,8 +131,10 @@ def test_random_sets_with_queues_against_every_subject(engine):
 @pytest.mark.requirement("T14")
 def test_both_engines_return_identical_results():
     rng = random.Random(7)
-    for number in range(1500):
-        shape = {"depth": 4, "queues": QUEUES if number % 2 else [""]}
+    for number in range(1200):
+        names = rng.sample(wide_texts.TOKENS, 2) if number % 3 else "ab"
+        groups = [*QUEUES, *(f" {name}" for name in names)]
+        shape = {"depth": 4, "queues": groups if number % 2 else [""], "names": names}
         left = rules(rng, 5, **shape), rules(rng, 3, **shape)
         right = rules(rng, 5, **shape), rules(rng, 3, **shape)
         cap = rng.choice([None, None, 2, 4, 9])
@@ -140,9 +143,23 @@ def test_both_engines_return_identical_results():
             assert answers[0] == answers[1], (name, left, right, cap)
         answers = [e.rules_minimised(*left, cap) for e in ENGINES.values()]
         assert answers[0] == answers[1], (left, cap)
-        asked = pattern(rng), rng.choice([None, "q", "q.*"])
+        asked = pattern(rng, names), rng.choice([None, "q", "q.*", names[0]])
         answers = [e.rules_admit(*left, *asked, cap) for e in ENGINES.values()]
         assert answers[0] == answers[1], (left, asked, cap)
+
+
+def test_of_two_denies_either_of_which_is_enough_the_shorter_in_bytes_stays(engine):
+    """Of two as long the later by text stays, by the order of code points."""
+    for one, other in itertools.product(wide_texts.TOKENS, repeat=2):
+        denies = [f"{one}.*.x", f"*.{other}.x"]
+        longest_first = sorted(denies, key=lambda rule: (-len(rule.encode()), rule.encode()))
+        for given in (denies, denies[::-1]):
+            _, less = engine.rules_minimised([f"{one}.{other}.*"], given)
+            assert less == longest_first[1:]
+        names = [one, other, f"{one}.{other}"]
+        assert engine.rules_minimised(names, []) == (sorted(set(names)), [])
+        grants = engine.rules_difference(names, [], ["x"], [])
+        assert [grant[0] for grant in grants] == sorted(set(names))
 
 
 def mutants(claims):

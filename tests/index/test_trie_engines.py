@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import subtrie._subtrie
 import subtrie.reference
+import wide_texts
 from subtrie import Pattern, Subject, SubtrieError
 from subtrie._core import engine as _engine
 
@@ -22,6 +23,13 @@ _small_patterns = st.builds(
 ) | st.just(">")
 _small_subjects = st.lists(st.sampled_from("aabx"), min_size=1, max_size=5).map(".".join)
 _refused = st.sampled_from(["", "a..b", "a.>.b", "a b", "é", "\ud800", "a*", ".", "a." * 70 + "a"])
+
+# Taken by the server dialect; the other one refuses them where they stop to be ASCII.
+_wide = st.lists(st.sampled_from([*wide_texts.TOKENS[:5], "*"]), min_size=1, max_size=3)
+_wide_patterns = st.builds(
+    lambda tokens, end: ".".join(tokens) + end, _wide, st.sampled_from(["", ".>"])
+)
+_wide_subjects = _wide.map(lambda tokens: ".".join(tokens).replace("*", "日本"))
 
 # What Microbus subscribes to and sends.
 _hosts = st.sampled_from(["com.shop.orders", "com.shop.web", "id-1.com.shop.orders"])
@@ -47,7 +55,7 @@ _bus_subjects = st.builds(
 
 PATTERNS = _small_patterns | _bus_patterns
 SUBJECTS = _small_subjects | _bus_subjects
-QUEUES = st.none() | st.sampled_from(["q", "w", "a.b"])
+QUEUES = st.none() | st.sampled_from(["q", "w", "a.b", "é"])
 
 
 def outcome(ask):
@@ -96,7 +104,10 @@ class InStep(RuleBasedStateMachine):
         assert left == right
         return left
 
-    @rule(pattern=PATTERNS | _refused, queue=QUEUES | st.sampled_from(["", "a b", "*", "\ud800"]))
+    @rule(
+        pattern=PATTERNS | _wide_patterns | _refused,
+        queue=QUEUES | st.sampled_from(["", "a b", "*", "\ud800"]),
+    )
     def add(self, pattern, queue):
         self.same(lambda trie: trie.add(pattern, pattern, queue=queue))
 
@@ -119,13 +130,13 @@ class InStep(RuleBasedStateMachine):
             for handle in list(trie)[:-1]:
                 assert trie.remove(handle)
 
-    @rule(subject=SUBJECTS | _refused | PATTERNS, limit=st.integers(0, 5))
+    @rule(subject=SUBJECTS | _wide_subjects | _refused | PATTERNS, limit=st.integers(0, 5))
     def ask(self, subject, limit):
         for name in ("match", "subscriptions", "groups", "select", "has_interest", "count"):
             self.same(lambda trie, name=name: getattr(trie, name)(subject))
         self.same(lambda trie: trie.explain(subject, limit=limit))
 
-    @rule(pattern=PATTERNS | _refused)
+    @rule(pattern=PATTERNS | _wide_patterns | _refused)
     def ask_by_pattern(self, pattern):
         self.same(lambda trie: trie.matching(pattern))
         self.same(lambda trie: trie.covered_by(pattern))

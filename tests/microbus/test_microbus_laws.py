@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import subtrie
 import subtrie._subtrie
 import subtrie.reference
+import wide_texts
 from subtrie import microbus
 
 ENGINES = (subtrie._subtrie, subtrie.reference)
@@ -39,8 +40,9 @@ paths = texts.map("/{}".format)
 
 odd = st.one_of(
     st.text(max_size=12),
-    st.text("idloc-all._%2eEfF5{}*>/:@[] \n\x00é\u0130\ud800GET0", max_size=14),
+    st.text("idloc-all._%2eEfF5{}*>/:@[] \n\x00é日😀\u0301\uff5e\u0130\ud800GET0", max_size=14),
     st.sampled_from(["", "microbus", "by.com", "GET", "443", "/a/{b}", "id-1", "https://h/p"]),
+    st.sampled_from(wide_texts.TOKENS),
 )
 
 

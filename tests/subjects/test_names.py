@@ -328,7 +328,7 @@ def test_every_report_says_what_would_be_legal(engine, kind, windows):
             assert engine.check_name(text, kind, level=level, windows=windows).legal
 
 
-TEXTS = st.text(alphabet=st.sampled_from("ab.*>$_kv/=- \\:é\ud800\0"), max_size=12)
+TEXTS = st.text(alphabet=st.sampled_from("ab.*>$_kv/=- \\:é日😀\u0301\uff5e\ud800\0"), max_size=12)
 
 
 @pytest.mark.requirement("M-09")

@@ -17,7 +17,8 @@ NAMES = [
 WORDS = [
     b"foo", b"foo.bar", b"$G", b"a..b", b"foo.*", b">", b"q", b"+", b"|", b"1", b"0", b"2", b"3",
     b"07", b"x", b"-1", b"999999999", b"1234567890", b"RSID:1:2", b"QRSID:4:x", b"rsid:1:1",
-    b"RSID:x:1", b"\xff", b"\xc3\xa9", b"a\rb", b"\r", b"'Stale Connection'",
+    b"RSID:x:1", b"\xff", b"\xc3\xa9", "日本.é".encode(), "😀.e\u0301.*".encode(),
+    b"a\rb", b"\r", b"'Stale Connection'",
 ]  # fmt: skip
 JSONS = [
     b"{}", b'{"a":1}', b'{"a":1,"a":2}', b'{"a":[{"b":null}]} ', b'{"\\u0061":1,"a":2}', b"[]",
