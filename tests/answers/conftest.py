@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from worlds import Case, answered
 
+from spark_cache import nothing_stays_cached  # noqa: F401 - a fixture
 from subtrie.spark import local_session
 
 

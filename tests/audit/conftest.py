@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from spark_cache import nothing_stays_cached  # noqa: F401 - a fixture
 from subtrie._cli.app import app
 from subtrie.spark import register
 from subtrie.spark._sessions.local_session import local_session

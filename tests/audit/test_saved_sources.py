@@ -448,7 +448,7 @@ def test_patterns_may_be_a_list_and_are_checked_first(session):
 def test_patterns_of_a_table_are_in_the_order_of_its_columns_and_are_checked_first(session):
     """Bug: of a table they were not checked: a line feed in one made two patterns of it."""
     rows = [("b.*", "s2", 1), (">", "s1", 9), ("a.b", "s1", 7), ("a.b", "s3", 0), (">", "s2", 2)]
-    table = session.createDataFrame(rows, "pattern string, server string, start int").cache()
+    table = session.createDataFrame(rows, "pattern string, server string, start int")
     for columns, order in (
         (["pattern"], ">,a.b,b.*"),
         (["pattern", "server"], ">,a.b,b.*"),
