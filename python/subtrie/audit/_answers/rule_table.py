@@ -51,7 +51,7 @@ def numbered(rules: Mapping[str, Permissions], verb: str) -> list[Rule]:
         for effect in ("deny", "allow"):
             name = f"{verb}_{effect}"
             entries = getattr(permissions, name)
-            for entry in (">",) if entries is None else entries:
+            for entry in (">",) if entries is None else dict.fromkeys(entries):
                 place = permissions.sources.get((name, entry))
                 origin = None if place is None else f"{place.file}:{place.line}"
                 found.append(Rule(service, verb, effect, entry, origin, entries is None))
