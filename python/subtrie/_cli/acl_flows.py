@@ -187,11 +187,12 @@ def _objects(deployment: Deployment, rows: list[Finding]) -> Iterator[dict[str, 
     for link in deployment.links:
         row = {"kind": link.kind, "name": link.name, "account": link.account}
         sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
-        yield {**row, "line": link.line, "sends": sent, "takes": taken}
+        yield {**row, "file": link.file, "line": link.line, "sends": sent, "takes": taken}
     for each in rows:
         message = each.message.removeprefix(f"{each.user}: ")
         account = each.user or None
-        yield {"account": account, "line": each.line, "rule": each.rule, "message": message}
+        where = {"file": each.file, "line": each.line}
+        yield {"account": account, **where, "rule": each.rule, "message": message}
 
 
 def _names(deployment: Deployment, users: tuple[str, ...], flow: Flow, account: str) -> str:

@@ -412,8 +412,10 @@ def _times(count: int) -> str:
 
 def _objects(answer: Usage) -> Iterator[dict[str, Any]]:
     user = {"user": answer.of.name, "account": answer.of.account or None}
+    own = answer.of.permissions.place
     if not answer.entries:
-        yield {"kind": "unused-user", **user, "file": answer.of.file}
+        where = {"file": answer.of.file if own is None else own.file}
+        yield {"kind": "unused-user", **user, **where, "line": None if own is None else own.line}
     for each in answer.entries:
         place = answer.of.permissions.sources.get((f"{each.verb}_allow", each.entry))
         line = None if place is None else place.line

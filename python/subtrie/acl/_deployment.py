@@ -41,7 +41,14 @@ class Deployment:
         self.system_account, self.no_auth_user = loaded.system, loaded.no_auth_user
         self.cluster = loaded.cluster
         self.links = [
-            Link(each.kind, each.name, each.account, Permissions._of(each.permissions), each.line)
+            Link(
+                each.kind,
+                each.name,
+                each.account,
+                Permissions._of(each.permissions),
+                each.line,
+                each.file,
+            )
             for each in loaded.links
         ]
         self.ignored, self.unverified = loaded.ignored, loaded.unverified

@@ -19,6 +19,7 @@ class Link:
         account: the account that it carries; None for all.
         permissions: what this broker sends over it (publish) and takes from it (subscribe).
         line: its line in the configuration.
+        file: the file with this line.
     """
 
     kind: str
@@ -26,3 +27,4 @@ class Link:
     account: str | None
     permissions: Permissions
     line: int | None = None
+    file: str | None = None

@@ -44,10 +44,16 @@ _LISTENERS = {
 
 def _listeners(values: dict[str, Node]) -> list[LoadedLink]:
     return [
-        LoadedLink(kind, key, None, LoadedPermissions(), values[key].line)
+        _link(kind, key, None, LoadedPermissions(), values[key])
         for key, kind in _LISTENERS.items()
         if key in values and {"port", "listen"} & set(_fields(values[key]))
     ]
+
+
+def _link(
+    kind: str, name: str, account: str | None, permissions: LoadedPermissions, node: Node
+) -> LoadedLink:
+    return LoadedLink(kind, name, account, permissions, node.line, str(node.file))
 
 
 def cluster_of(values: dict[str, Node]) -> str | None:
@@ -80,7 +86,7 @@ def _leaf_nodes(node: Node) -> list[LoadedLink]:
             if key in remote:
                 entries = tuple(str(text.value) for text in texts(remote[key], key))
                 setattr(loaded, name, entries)
-        found.append(LoadedLink("leaf", address_of(remote), _account(remote), loaded, each.line))
+        found.append(_link("leaf", address_of(remote), _account(remote), loaded, each))
     authorization = _fields(fields["authorization"]) if "authorization" in fields else {}
     users = _rows(authorization.get("users")) or [
         fields["authorization"] for key in ("user", "username") if key in authorization
@@ -89,7 +95,7 @@ def _leaf_nodes(node: Node) -> list[LoadedLink]:
         user = _fields(each)
         named = user.get("user") or user.get("username") or user.get("nkey")
         label = "" if named is None else str(named.value)
-        found.append(LoadedLink("leaf user", label, _account(user), LoadedPermissions(), each.line))
+        found.append(_link("leaf user", label, _account(user), LoadedPermissions(), each))
     return found
 
 
@@ -126,14 +132,14 @@ def _routes(node: Node) -> list[LoadedLink]:
     loaded = LoadedPermissions(
         loaded.subscribe_allow, loaded.subscribe_deny, loaded.publish_allow, loaded.publish_deny
     )
-    return [LoadedLink("route", name, None, loaded, node.line)]
+    return [_link("route", name, None, loaded, node)]
 
 
 def _gateways(node: Node) -> list[LoadedLink]:
     rows = _rows(_fields(node).get("gateways"))
     names = [(_fields(each).get("name"), each) for each in rows]
     return [
-        LoadedLink("gateway", str(name.value), None, LoadedPermissions(), each.line)
+        _link("gateway", str(name.value), None, LoadedPermissions(), each)
         for name, each in names
         if name is not None
     ]

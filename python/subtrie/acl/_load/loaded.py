@@ -67,6 +67,7 @@ class LoadedLink:
     account: str | None
     permissions: LoadedPermissions
     line: int | None = None
+    file: str | None = None
 
 
 @dataclasses.dataclass(slots=True)
