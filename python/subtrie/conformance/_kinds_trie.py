@@ -100,7 +100,8 @@ def _stree(engine: Any, row: Row) -> list[int]:
 
 def _queue_name(engine: Any, row: Row) -> bool:
     trie = _trie(engine, [{"s": "a", "q": row["queue"]}])
-    return bool(dict(trie.groups("a").queues) == {row["queue"]: (0,)})
+    groups = trie.groups("a")
+    return bool(not groups.plain and dict(groups.queues) == {row["queue"]: (0,)})
 
 
 def _gsl_intersect(engine: Any, row: Row) -> list[int]:
