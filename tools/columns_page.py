@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from errors_table import escaped
 
+from subtrie._cli.audit_tables import _TITLES
 from subtrie.audit._partial.kinds import PARTIAL_ROWS
 from subtrie.audit._schema import (
     EVENTS,
@@ -21,6 +23,7 @@ from subtrie.audit._schema import (
     Columns,
     arrow_type,
 )
+from subtrie.report._sections import _TEXTS
 from subtrie.spark._decode import FIELDS
 from subtrie.spark._match import ADDED
 from subtrie.spark._sources import monitor_source, wire_source
@@ -73,11 +76,21 @@ def page() -> str:
     ]
     lines += ["", "## Tables of an audit", "", "Rows are distinct by the columns in bold."]
     for name, columns in TABLE_COLUMNS.items():
-        lines += ["", f"### `{name}`", "", *_listed(columns, TABLE_KEYS[name])]
+        lines += ["", f"### `{name}`", "", *_described(name), *_listed(columns, TABLE_KEYS[name])]
     lines += ["", "## Rows of data sources and functions", "", _EVENTS]
     for name, columns in _SOURCES.items():
         lines += ["", f"### {name}", "", *_listed(columns)]
     return HEAD + "\n".join(lines) + "\n"
+
+
+def _described(name: str) -> list[str]:
+    """Return the title that the command prints, and the title and sentence of the report."""
+    shown = f"*{_TITLES[name]}*"
+    if name in _TEXTS:
+        title, sentence = map(escaped, _TEXTS[name])
+        shown += "" if title == _TITLES[name] else f", in the report *{title}*"
+        shown += f": {sentence}"
+    return [shown, ""]
 
 
 def _shown(kind: str) -> str:

@@ -49,7 +49,7 @@ def page() -> str:
             lines.append(f"- `{name}`: {(cls.__doc__ or '').splitlines()[0]}")
     for title, area in reasons.AREAS.items():
         rows = (
-            (f"`{code}`{_status(rule)}", _escaped(rule.sentence), _escaped(rule.hint))
+            (f"`{code}`{_status(rule)}", escaped(rule.sentence), escaped(rule.hint))
             for code, rule in area.items()
         )
         lines += ["", f"## {title}\n", *table(_HEADINGS, rows)]
@@ -60,7 +60,8 @@ def _status(rule: reasons.Reason) -> str:
     return "" if rule.status == 400 else f" ({rule.status})"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text for a cell of a table, with the characters of Markdown escaped."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
 

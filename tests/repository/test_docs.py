@@ -139,7 +139,11 @@ def _console(text: str, shell: Shell, page: Path, line: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "writer", ["columns_page.py", "errors_table.py", "performance_page.py", "readme_chart.py"]
+    "writer",
+    [
+        *("columns_page.py", "errors_table.py", "findings_page.py"),
+        *("performance_page.py", "readme_chart.py"),
+    ],
 )
 def test_written_pages_are_up_to_date(writer):
     command = [sys.executable, f"tools/{writer}", "--check"]
