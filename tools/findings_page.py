@@ -21,8 +21,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "findings.md"
 HEAD = """# Findings
 
 Each finding has the code of a rule, by which a program or a review may select it; SARIF and
-JUnit have the code, too. For a rule of `subtrie acl lint`, `subtrie acl rule CODE` says why it matters
-and what to write instead.
+JUnit have the code, too. For a rule of `subtrie acl lint`, `subtrie acl rule CODE` says why it
+matters and what to write instead.
 
 ## Of permissions, configurations, sources and traffic
 
