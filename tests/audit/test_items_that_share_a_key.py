@@ -1,0 +1,141 @@
+"""Two streams, servers or users that share a name or a pattern: both count, and are kept apart."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from table_rows import Row, bucket_of, sub, table_of
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
+
+from report_runs import RunOfRows, row
+
+from subtrie.acl._jetstream.streams import Consumer, Stream, Streams
+from subtrie.audit import Questions, verdict
+from subtrie.audit._partial.partial import Partial
+from subtrie.audit._tables.answer_sums import answer_sums
+from subtrie.audit._tables.by_subject import explained
+from subtrie.audit._tables.messages_between_servers import Crossing, Publisher, followed
+from subtrie.audit._tables.pattern_index import index_files, open_index
+from subtrie.audit._tables.streams import ack_policies
+
+DAY = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def stream(account: str | None, name: str, pattern: str) -> Row:
+    return {"server": "s", "account": account, "queue": name, "subject": pattern,
+            "last_position": 0}  # fmt: skip
+
+
+#: Streams of two accounts with equal patterns, equal names, and patterns that overlap.
+STREAMS = [
+    stream("A", "ONE", "x.a"), stream("B", "TWO", "x.a"), stream("A", "WIDE", "x.*"),
+    stream("B", "ONE", "x.>"), stream("A", "REST", "x.*"), stream("B", "OTHER", "y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(STREAMS)][::101])
+def test_streams_that_store_equal_or_overlapping_patterns_all_count(order) -> None:
+    sent = [("A", "x.a"), ("B", "x.a"), ("A", "x.b"), ("B", "x.b.c"), ("A", "y"), ("B", "y")]
+    rows: list[Row] = [
+        {"server": "s", "conn": f"7/client:{n}", "account": account, "subject": text,
+         "published": 1, "undelivered": 1, "lines": 1}
+        for n, (account, text) in enumerate(sent)
+    ]  # fmt: skip
+    bucket = bucket_of(rows, stream=order, subscription=[sub("q", 0, account="A"),
+                       sub("q", 1, account="B", conn="7/client:8")])  # fmt: skip
+    assert bucket.subjects is not None
+    found = {
+        text: {(each.account, each.stream, each.pattern) for each in stored}
+        for text, stored in zip(bucket.subjects.texts.to_pylist(), bucket.stored, strict=True)
+    }
+    wide = {("A", "WIDE", "x.*"), ("A", "REST", "x.*"), ("B", "ONE", "x.>")}
+    assert found == {
+        "x.a": wide | {("A", "ONE", "x.a"), ("B", "TWO", "x.a")}, "x.b": wide,
+        "x.b.c": {("B", "ONE", "x.>")}, "y": {("B", "OTHER", "y")},
+    }  # fmt: skip
+    left = {each["conn"]: each["undelivered"] for each in bucket.publishes.to_pylist()}
+    assert [left[each["conn"]] for each in rows] == [0, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("places", [*itertools.permutations([("s", 6), ("s", 12), ("t", 6)])])
+def test_a_subscription_is_inactive_if_it_was_so_at_one_of_several_messages(places) -> None:
+    lines: dict[str, list[Any]] = {
+        "server": ["s", "t"], "start": [5, 0], "end": [9, None], "account": ["A", "A"],
+        "pattern": ["a.*", "a.*"], "queue": [None, None],
+    }  # fmt: skip
+    kinds = {"start": pa.int64(), "end": pa.int64()}
+    table = pa.table({n: pa.array(v, kinds.get(n, pa.string())) for n, v in lines.items()})
+    files = dict(index_files(table)[0])
+    index = open_index(list(files), files.__getitem__)
+    texts, accounts = pa.array(["a.x"]), pa.array(["A"])
+    matches, numbers = index.matches_in(texts, accounts)
+    missed = pa.table({"account": accounts, "subject": texts})
+    for some in (places, places[:2], places[:1]):
+        lost = table_of("undelivered", [
+            {"server": server, "account": "A", "subject": "a.x", "position": position}
+            for server, position in some
+        ])  # fmt: skip
+        order = np.argsort(matches, kind="stable")
+        found = explained(missed, pa.array([0]), lost, index, matches[order], numbers[order])
+        assert found["subscription_inactive"].to_pylist() == [("s", 12) in some]
+
+
+@pytest.mark.parametrize(
+    "stops", [[("a", 5), ("a", 15), ("b", 8)], [("b", 8), ("a", 15), ("a", 5)]]
+)
+def test_each_stop_of_each_server_ends_its_links(stops) -> None:
+    def at(seconds: int) -> datetime:
+        return DAY + timedelta(seconds=seconds)
+
+    run = RunOfRows({
+        "servers": [row("servers", server=server, event="stop", time=at(time))
+                    for server, time in stops],
+        "links": [row("links", server=server, start=at(start), end=at(end))
+                  for server, start, end in (("a", 1, 6), ("a", 11, 16), ("b", 1, 9), ("b", 1, 7))],
+    })  # fmt: skip
+    assert verdict(run) == "1 link ended"
+
+
+def test_streams_of_one_name_have_consumers_of_one_name() -> None:
+    policies = (("A", "none"), ("B", "all"), ("C", "explicit"))
+    given = Streams(tuple(
+        Stream("S", account, key=account, consumers=(Consumer("c", ack_policy=policy),))
+        for account, policy in policies
+    ), given=True)  # fmt: skip
+    assert ack_policies(Partial(), given) == {("S", "c"): set(policies)}
+
+
+def test_connections_of_one_program_are_one_publisher() -> None:
+    program = {"identity": "i", "user": "u", "client": "c", "account": "A", "subject": "x"}
+    counts = ((1, 2, 20), (2, 4, 50), (3, 1, 5))
+    rows: list[Row] = [
+        program | {"server": "s", "conn": f"7/client:{n}", "published": published, "bytes": size,
+                   "undelivered": published, "lines": published}
+        for n, published, size in counts
+    ]  # fmt: skip
+    bucket = bucket_of(rows, subscription=[sub("q", 0, account="A")], questions=Questions())
+    [found] = answer_sums(bucket)["flow"].values()
+    assert found[:4] == (7, 0, 7, 75)
+
+
+def test_of_two_queues_of_arrivals_the_earlier_one_is_taken_for_each_message() -> None:
+    """One was the first for the message before; a leaf node tells no account of its own."""
+    sent: Row = {"server": "s", "conn": "7/client:1", "account": "A", "subject": "x", "reply": "",
+                 "size": 2, "taken": 0, "forwarded": 1}  # fmt: skip
+    there = sent | {"server": "t", "conn": "8/route:1", "forwarded": 0}
+    leaf = there | {"conn": "8/leaf:1"}
+    hops = [sent | {"position": n, "time": DAY} for n in (1, 2)]
+    arrivals = [
+        each | {"position": n, "time": DAY + timedelta(seconds=n)}
+        for n, each in enumerate((there, leaf | {"taken": 1}, there), 3)
+    ]
+    found = followed(table_of("hop", hops), table_of("arrival", arrivals)).crossed
+    assert found[Crossing("s", "A", Publisher("7/client:1"), "x", "t")] == 1
