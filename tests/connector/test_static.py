@@ -213,3 +213,21 @@ async def test_the_folder_may_be_the_page_of_the_root(make_memory, folder):
         page = await caller.request("GET", "https://root/")
     assert page.body == b"<h1>home</h1>"
     assert page.headers["Cache-Control"] == "no-cache", "a client asks again, unless it is told"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.js", "text/javascript; charset=utf-8"),
+        ("a.mjs", "text/javascript; charset=utf-8"),
+        ("a.js.map", "application/json; charset=utf-8"),
+        ("a.md", "text/markdown; charset=utf-8"),
+        ("a.svg", "image/svg+xml; charset=utf-8"),
+        ("a.webp", "image/webp"),
+        ("a.woff", "font/woff"),
+        ("a.woff2", "font/woff2"),
+        ("favicon.ico", "image/x-icon"),
+    ],
+)
+def test_types_of_a_page_do_not_depend_on_the_version_of_python(name, kind):
+    assert _static._type_of(name) == kind
