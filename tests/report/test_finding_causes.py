@@ -223,6 +223,18 @@ def test_another_slow_consumer_is_not_the_cause(time, other):
     assert len(found) == 2
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_slow_consumer_with_several_users_is_the_cause_at_the_times_of_each(order):
+    """The last of its rows was taken for all of them."""
+    times = ((10, "u"), (50, "v"), (None, "w"))
+    rows = [slow(time, time, user=user) for time, user in times[::order]]
+    (one,) = findings(subscriptions=[subscribed(0, 10)], slow_consumers=rows,
+                      undelivered=[lost(11, 12)])  # fmt: skip
+    assert "was cut off: no client received 3 messages to tax.1" in one.message
+    assert len(findings(subscriptions=[subscribed(0, 30)], slow_consumers=rows,
+                        undelivered=[lost(31, 32)])) == 2  # fmt: skip
+
+
 def misuse(accepted: int = 3, **more: Any) -> dict[str, list[dict[str, Any]]]:
     times = {"first": at(5), "last": at(6)}
     return {

@@ -192,8 +192,11 @@ class Subscribers:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         for row in islice(rows_of(result, "subscriptions"), _SUBSCRIPTIONS):
             self._rows.setdefault(row["pattern"], []).append(row)
-        rows = rows_of(result, "slow_consumers")
-        self._slow = {Program(row["account"], row["who"], row["client"]): row for row in rows}
+        #: Of a program, a row for each of its users.
+        self._slow: dict[Program, list[dict[str, Any]]] = {}
+        for row in rows_of(result, "slow_consumers"):
+            program = Program(row["account"], row["who"], row["client"])
+            self._slow.setdefault(program, []).append(row)
         links = [row for row in rows_of(result, "links") if row["kind"] == "leaf" and row["end"]]
         self._leaf_nodes = {_link(row): row for row in links}
         #: Of the two ends of a connection to a leaf node, the one that its findings are about.
@@ -227,10 +230,12 @@ class Subscribers:
         """Return the slow consumer whose connection ended with the subscription."""
         row = found.row
         program = Program(row["account"], row["identity"], row["client"])
-        slow = self._slow.get(program)
-        if slow is None or found.ended is None or slow["first"] is None:
-            return None
-        at_once = slow["first"] - _AT_ONCE <= found.ended <= slow["last"] + _AT_ONCE
+        ended = found.ended
+        at_once = ended is not None and any(
+            slow["first"] - _AT_ONCE <= ended <= slow["last"] + _AT_ONCE
+            for slow in self._slow.get(program, ())
+            if slow["first"] is not None
+        )
         return program if at_once else None
 
     def is_told_elsewhere(self, row: dict[str, Any]) -> bool:
