@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
+from base64 import b64decode
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from subtrie import BusError
+from subtrie._core import control_headers
 from subtrie.connector import HTTPError, Request, Response
 from subtrie.testing import actor_token
 
@@ -14,6 +20,7 @@ from .test_actor_tokens import TokenService
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
+GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "wire.jsonl.gz"
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
@@ -208,3 +215,14 @@ async def test_a_response_that_is_not_json_is_not_the_callers_fault(make):
         with pytest.raises(HTTPError) as caught:
             response.json()
         assert caught.value.status == 502
+
+
+def test_control_headers_have_the_names_of_recorded_go_services():
+    with gzip.open(GO_LIVE, "rt") as lines:
+        sent = b"".join(b64decode(json.loads(line)["data"]) for line in lines).decode("latin-1")
+    names = set(re.findall(r"\r\n(Microbus-[\w-]+): ", sent))
+    baggage = {name for name in names if name.startswith(control_headers.BAGGAGE)}
+    assert baggage == {"Microbus-Baggage-Campaign"}
+    assert names - baggage == control_headers.CONTROL
+    kinds = {getattr(control_headers, name) for name in ("REQUEST", "ACK", "RESPONSE", "ERROR")}
+    assert set(re.findall(r"\r\nMicrobus-Op-Code: (\w+)", sent)) == kinds
