@@ -224,5 +224,8 @@ def test_control_headers_have_the_names_of_recorded_go_services():
     baggage = {name for name in names if name.startswith(control_headers.BAGGAGE)}
     assert baggage == {"Microbus-Baggage-Campaign"}
     assert names - baggage == control_headers.CONTROL
+    for name in (*(names - baggage), "Microbus-Actor"):
+        constant = name.removeprefix("Microbus-").replace("-", "_").upper()
+        assert getattr(control_headers, constant) == name
     kinds = {getattr(control_headers, name) for name in ("REQUEST", "ACK", "RESPONSE", "ERROR")}
     assert set(re.findall(r"\r\nMicrobus-Op-Code: (\w+)", sent)) == kinds
