@@ -30,6 +30,8 @@ mod skim;
 mod state;
 mod subscriptions;
 mod sums;
+#[cfg(test)]
+mod tables;
 mod text;
 mod windows;
 mod wrapped_lines;

@@ -144,10 +144,7 @@ impl Reader {
             self.restart(position, time, message.pid, sink);
             return;
         }
-        let state = STATES
-            .iter()
-            .find(|(text, _)| message.rest.starts_with(text));
-        if let (Some((_, queue)), true) = (state, self.range.contains(&position)) {
+        if let (Some(queue), true) = (state_of(message.rest), self.range.contains(&position)) {
             let conn = format!("{}/server", pid_name(message.pid));
             sink.add(&Event {
                 position,
@@ -189,8 +186,14 @@ impl Reader {
     }
 }
 
+/// Return the state of the server that a message tells, a value of the column `queue`.
+pub(super) fn state_of(message: &[u8]) -> Option<&'static [u8]> {
+    let found = STATES.iter().find(|(text, _)| message.starts_with(text));
+    found.map(|(_, state)| *state)
+}
+
 /// Whether a message is about a login that was refused.
-fn is_denial(message: &[u8]) -> bool {
+pub(super) fn is_denial(message: &[u8]) -> bool {
     let begin = message.get(..32).unwrap_or(message).to_ascii_lowercase();
     DENIALS.iter().any(|text| begin.starts_with(text))
 }

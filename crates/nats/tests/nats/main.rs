@@ -12,3 +12,4 @@ mod permission_universe;
 mod permission_work;
 mod wire_laws;
 mod wire_memory;
+mod wire_names;
