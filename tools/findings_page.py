@@ -13,6 +13,7 @@ from errors_table import escaped
 
 from subtrie._cli.output_formats import RULES
 from subtrie._findings.markdown import table
+from subtrie.audit._results.expectations import BUILTIN
 from subtrie.report import _finding_rules
 from subtrie.report._finding_rules import FindingRule
 
@@ -36,6 +37,15 @@ has a dash the title of the finding says enough, or the text depends on the row.
 
 """
 
+OF_EXPECTATIONS = """
+## Expectations that are built in
+
+`subtrie audit --expect builtin` checks that the [keys](columns.md#tables-of-an-audit) of each table
+are unique, and these sums. A failure names the [expectation](audit.md#expectations).
+
+"""
+_SIGNS = {"equals": "=", "at_most": "≤", "at_least": "≥"}
+
 
 def page() -> str:
     """Return the text of the page."""
@@ -46,6 +56,8 @@ def page() -> str:
             *(f"{line}\n" for line in table(("rule", "finds"), rules)),
             OF_AUDITS,
             *(f"{line}\n" for line in table(("table", "why it matters", "advice"), _of_audits())),
+            OF_EXPECTATIONS,
+            *_expectations(),
         )
     )
 
@@ -58,6 +70,14 @@ def _of_audits() -> Iterator[tuple[str, str, str]]:
         except KeyError:  # it depends on the row
             advice = "-"
         yield f"`{rule.table}`", escaped(rule.why) or "-", advice
+
+
+def _expectations() -> Iterator[str]:
+    for each in BUILTIN:
+        if "sum" in each:
+            (how,) = each.keys() & _SIGNS.keys()
+            sums = (" + ".join(f"`{term}`" for term in each[side]) for side in ("sum", how))
+            yield f"- {each['name']}: {f' {_SIGNS[how]} '.join(sums)}\n".replace("+ `-", "- `")
 
 
 if __name__ == "__main__":
