@@ -416,4 +416,26 @@ mod tests {
         assert_eq!(parts("user:a/b"), (None, Some("a/b".to_owned())));
         assert_eq!(parts("a/b/c/user:x"), (None, None));
     }
+
+    #[test]
+    fn another_program_may_put_so_many_characters_before_a_line() {
+        // A character of several bytes counts as one.
+        for filler in ["x", "é"] {
+            let before = |count: usize| filler.repeat(count);
+            let own = "[7] 2026/11/21 08:24:03.747752 [TRC] ";
+            let about = |count: usize| {
+                let length = count - own.len() - 1;
+                format!("{} {own}10.0.0.1:1 - cid:8 - <<- [PING]", before(length))
+            };
+            assert!(foreign_line(about(300).as_bytes()).is_some());
+            assert!(foreign_line(about(301).as_bytes()).is_none());
+            let told = |count| format!("{}{}", before(count), own.replace("TRC", "INF"));
+            assert!(message(told(200).as_bytes()).is_some());
+            assert!(message(told(201).as_bytes()).is_none());
+            let syslog =
+                |count: usize| format!("{} nats-server[7]: Server is ready", before(count - 1));
+            assert!(message(syslog(200).as_bytes()).is_some());
+            assert!(message(syslog(201).as_bytes()).is_none());
+        }
+    }
 }
