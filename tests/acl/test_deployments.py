@@ -17,7 +17,9 @@ from raw_client import RawClient
 from servers import loads, monitor, serving
 from subtrie import PermissionsError
 from subtrie._cli.app import app
+from subtrie._nats.jwt import claims_of
 from subtrie.acl import Deployment
+from subtrie.acl._load.settings import load_settings
 
 ACCOUNTS = {
     "SHOP": {
@@ -202,6 +204,59 @@ def test_accounts_of_one_name_are_named_by_their_keys(tmp_path):
     (tmp_path / "account1.jwt").unlink()
     (tmp_path / "user1.jwt").unlink()
     assert Deployment.load(tmp_path).users.keys() == {"account/user"}
+
+
+@pytest.mark.parametrize("source", ["store", "connections"])
+def test_users_of_one_name_are_named_by_their_keys(source, tmp_path):
+    """Only the last was kept, and no answer had what the others may do."""
+    operator = Operator()
+    users = [operator.user({"pub": {"allow": [f"{each}.>"]}}) for each in ("a", "b")]
+    other = key(nkeys.PREFIX_BYTE_USER).public_key.decode()
+    rules = {"type": "user", "pub": {"allow": ["c.>"]}, "subs": -1, "data": -1, "payload": -1}
+    users.append((token(operator.account, other, "other", rules), ""))
+    keys = [claims_of(each[0], tmp_path, "user")["sub"] for each in users]
+    account = operator.account.public_key.decode()
+    if source == "store":
+        (tmp_path / "account.jwt").write_text(operator.account_jwt)
+        for number, each in enumerate(users):
+            (tmp_path / f"user{number}.jwt").write_text(each[0])
+        where, shown = tmp_path, "account"
+    else:
+        rows = [{"cid": number, "account": account, "jwt": each[0], "authorized_user": sub}
+                for number, (each, sub) in enumerate(zip([*users, users[0]], [*keys, keys[0]],
+                                                         strict=True))]  # fmt: skip
+        where, shown = tmp_path / "connz.json", account
+        where.write_text(json.dumps({"server_id": "N", "num_connections": 4, "total": 4,
+                                     "connections": rows}))  # fmt: skip
+    found = Deployment.load(where)
+    assert {name: each.publish_allow for name, each in found.users.items() if each.determined} == {
+        f"{shown}/{keys[0]}": ("a.>",), f"{shown}/{keys[1]}": ("b.>",), f"{shown}/other": ("c.>",),
+    }  # fmt: skip
+    if source == "store":  # one that is revoked does not share its name any longer
+        revoked = operator.account_token({"revocations": {keys[0]: 2_000_000_000}})
+        (tmp_path / "account.jwt").write_text(revoked)
+        assert Deployment.load(tmp_path).users.keys() == {"account/user", "account/other"}
+
+
+def test_the_claims_of_accounts_and_users_of_one_name_are_compared_each(tmp_path):
+    """Only those of the last were compared."""
+    operators, users = [Operator(), Operator()], []
+    for number, operator in enumerate(operators):
+        users += [(number, operator.user({"pub": {"allow": ["a"]}})[0]) for _ in "ab"]
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        for number, each in enumerate(operators):
+            (tmp_path / name / f"account{number}.jwt").write_text(each.account_jwt)
+        for place, (number, text) in enumerate(users):
+            (tmp_path / name / f"user{number}{place}.jwt").write_text(text)
+    old = load_settings(tmp_path / "old").root.value
+    keys = {each.account.public_key.decode() for each in operators}
+    assert old["account claims"].value.keys() == keys
+    subjects = [claims_of(text, tmp_path, "user")["sub"] for _, text in users]
+    assert old["user claims"].value.keys() == {
+        f"{operators[number].account.public_key.decode()}/{sub}"
+        for (number, _), sub in zip(users, subjects, strict=True)
+    }
 
 
 #: Who signs an activation token, what it says, what the exporting account revokes, and if it holds.

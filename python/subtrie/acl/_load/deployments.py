@@ -93,6 +93,8 @@ class _DeploymentReader:
         self._names: dict[str, str] = {}
         self._tokens: dict[str, tuple[str, Path]] = {}
         self._users: list[tuple[str, Path, int]] = []
+        #: The public keys of users that share a name in an account.
+        self._keys: dict[tuple[str, str], set[str]] = {}
         #: Why an account cannot be read, by its key.
         self._unread: dict[str, str] = {}
         self._connections: list[tuple[dict[str, Any], Path]] = []
@@ -228,6 +230,7 @@ class _DeploymentReader:
         loaded.accounts.setdefault(GLOBAL, Account(GLOBAL))
         if not self._configured:
             self._without_system_rows()
+        self._note_keys()
         for token, path, line in self._users:
             self._user(token, path, line)
         for row, path in self._connections:
@@ -249,14 +252,37 @@ class _DeploymentReader:
         self._complete.add(key)
         name = str(claims.get("name") or claims["sub"])
         if not self._revoked(claims, key, name):
-            self._add(key, name, token, path, line)
+            self._add(key, self._user_name(claims, key, name), token, path, line)
 
-    def _revoked(self, claims: dict[str, Any], key: str, name: str) -> bool:
-        """Return whether the account, if it is given, has revoked a user; say so."""
+    def _note_keys(self) -> None:
+        """Note the keys of users that share a name in an account, but of those it has revoked."""
+        rows = [(token, path, None, None) for token, path, _ in self._users]
+        rows += [(row["jwt"], path, row["account"], row["user"]) for row, path in self._connections]
+        found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+        for token, path, account, user in rows:
+            if isinstance(token, str) and token:
+                claims = claims_of(token, path, "user")
+                key = account or str(claims["nats"].get("issuer_account") or claims["iss"])
+                name = str(claims.get("name") or user or claims["sub"])
+                found.setdefault((key, name), {})[str(claims["sub"])] = claims
+        for (key, name), some in found.items():
+            if len(some) > 1:
+                left = {sub for sub, claims in some.items() if not self._is_revoked(claims, key)}
+                self._keys[key, name] = left
+
+    def _user_name(self, claims: dict[str, Any], key: str, name: str) -> str:
+        """The name of a user of an account; its public key if another one has the name too."""
+        return str(claims["sub"]) if len(self._keys.get((key, name), ())) > 1 else name
+
+    def _is_revoked(self, claims: dict[str, Any], key: str) -> bool:
         if key not in self._tokens:
             return False
         token, path = self._tokens[key]
-        revoked = is_revoked(claims, claims_of(token, path, "account"), path)
+        return is_revoked(claims, claims_of(token, path, "account"), path)
+
+    def _revoked(self, claims: dict[str, Any], key: str, name: str) -> bool:
+        """Return whether the account, if it is given, has revoked a user; say so."""
+        revoked = self._is_revoked(claims, key)
         if revoked:
             self._loaded.ignored.append(f"{self._name(key)}/{name}: the user is revoked")
         return revoked
@@ -302,7 +328,7 @@ class _DeploymentReader:
             name = str(claims.get("name") or row["user"])
             if self._revoked(claims, key, name):  # the broker is about to close it
                 return
-            label = self._add(key, name, token, path, None)
+            label = self._add(key, self._user_name(claims, key, name), token, path, None)
         elif label not in loaded.users:
             loaded.users[label] = LoadedPermissions.undetermined(NOT_TOLD)
             loaded.account_of[label] = key

@@ -128,15 +128,28 @@ def _node(value: Any, path: Path, depth: int = 0) -> Node:
 
 
 def _claims_of_store(tokens: list[tuple[str, Path]]) -> dict[str, Any]:
-    """The claims of each account and user by name, and of the operator."""
+    """The claims of each account and user by name, and of the operator.
+
+    Of several with one name, each is under its public key.
+    """
     read = [_claims(*each) for each in tokens]
-    names = {claims["sub"]: name for kind, name, claims in read if kind == "account"}
+    keys: dict[tuple[str, Any, str], set[str]] = {}
+    for kind, name, claims in read:
+        keys.setdefault((kind, claims.get("account"), name), set()).add(claims["sub"])
+
+    def named(kind: str, name: str, claims: dict[str, Any]) -> str:
+        several = len(keys[kind, claims.get("account"), name]) > 1
+        return str(claims["sub"]) if several else name
+
+    names = {each[2]["sub"]: named(*each) for each in read if each[0] == "account"}
     found: dict[str, Any] = {}
     for kind, name, claims in read:
+        shown = named(kind, name, claims)
         if kind == "user":
-            name = f"{names.get(claims['account'], claims['account'])}/{name}"
+            shown = f"{names.get(claims['account'], claims['account'])}/{shown}"
+        found.setdefault(f"{kind} claims", {})[shown] = claims
+    for _, _, claims in read:
         claims.pop("sub")
-        found.setdefault(f"{kind} claims", {})[name] = claims
     return found
 
 
