@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from subtrie import cli
 from subtrie._core.extras import install_command
 
 ROOT = Path(__file__).parents[2]
@@ -237,3 +238,13 @@ def test_a_hint_says_what_can_be_installed_today(monkeypatch):
 
     monkeypatch.setattr(metadata, "requires", absent)
     assert install_command("cli") == "pip install 'subtrie[cli]'"
+
+
+def test_a_package_that_is_absent_is_named_with_an_extra_that_has_it():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    packages = metadata.packages_distributions()
+    for module, extra in cli._EXTRAS.items():
+        wanted = declared["optional-dependencies"][extra]
+        names = {re.split(r"[\[<>=]", each)[0] for each in wanted}
+        made_by = {each.lower().replace("_", "-") for each in packages[module]}
+        assert names & made_by, f"{extra} does not install {module}"

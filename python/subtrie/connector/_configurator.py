@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from .._core.ports import CONTROL
+from .._core.ports import CONTROL, INTERNAL
 from . import _system
 from ._config import Values, read_config_files, value_of
 from ._connector import Connector
@@ -38,7 +38,7 @@ def configurator(
     core.on_startup(repository.load)
     core.endpoint("ANY", f":{CONTROL}/values")(repository.values)
     core.endpoint("ANY", f":{CONTROL}/sync-repo", queue=None)(repository.sync_repo)
-    core.endpoint("ANY", ":444/refresh")(repository.refresh)
+    core.endpoint("ANY", f":{INTERNAL}/refresh")(repository.refresh)
     core.every(_REFRESH_EVERY, at_once=True)(repository.announce)
     return core
 
