@@ -74,3 +74,17 @@ def test_a_wheel_of_another_package_is_refused(session: Any, tmp_path: Path) -> 
     with pytest.raises(ValueError, match=r"other-1-.*\.whl does not contain the package subtrie"):
         ship(session, wheel=wheel)
     assert list(session.folder.iterdir()) == []
+
+
+def test_every_file_that_the_package_needs_is_sent(session: Any) -> None:
+    """Messages of NATS Streaming could not be read on a worker: their definition was not sent."""
+    name = ship(session)
+    program = "import subtrie, os; print(os.path.dirname(subtrie.__file__))"
+    folder = Path(imported(session.folder / name, program))
+    package = Path(subtrie.__file__).parent
+    needed = {
+        file.relative_to(package)
+        for file in package.rglob("*")
+        if file.suffix not in ("", ".LICENSE", ".pyc", ".pyi") and file.is_file()
+    }
+    assert {each for each in needed if not (folder / each).is_file()} == set()

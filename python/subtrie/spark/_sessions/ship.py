@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_SUFFIXES = {".py", ".so", ".pyd", ".typed", ".js", ".css", ".html", ".json"}
+_SUFFIXES = {".py", ".so", ".pyd", ".typed", ".js", ".css", ".html", ".json", ".proto"}
 
 # The file that was sent last in each session.
 _shipped: dict[str, bytes] = {}
