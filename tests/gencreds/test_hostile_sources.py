@@ -173,7 +173,8 @@ def test_tests_and_environments_are_skipped(tree):
     folder = tree({
         "main.py": HEAD, "test_main.py": bad, "main_test.py": bad, "conftest.py": bad,
         "tests/x.py": bad, ".venv/x.py": bad, "env/pyvenv.cfg": "", "env/lib/x.py": bad,
-        "node_modules/x.py": bad, ".hidden.py": bad, "notes.txt": bad,
+        "node_modules/x.py": bad, ".hidden.py": bad, "notes.txt": bad, "test/x.py": bad,
+        "build/x.py": bad, "dist/x.py": bad, "site-packages/x.py": bad, "__pycache__/x.py": bad,
     })  # fmt: skip
     assert [each.host for each in scan(folder)] == ["orders.shop"]
 
