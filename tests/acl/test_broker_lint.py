@@ -189,6 +189,19 @@ def test_a_result_of_a_mapping_that_no_user_may_publish_is_refused(conf, tmp_pat
         client.close()
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_result_of_a_mapping_that_one_of_two_users_may_publish_is_none(order, tmp_path):
+    users = [
+        'one, password: open, permissions: { publish: "plant.>" }',
+        'two, password: open, permissions: { publish: "x" }',
+    ]
+    listed = ", ".join(f"{{ user: {each} }}" for each in users[::order])
+    path = tmp_path / "plant.conf"
+    mapping = 'mappings: { "plant.*.temp": "plant.a.$1.temp" }'
+    path.write_text(f"accounts {{ A {{ users: [ {listed} ], {mapping} }} }}")
+    assert not [each for each in lint(path) if each["rule"] == "mapping-unreachable"]
+
+
 def test_a_password_of_the_environment_is_not_in_the_file(conf, monkeypatch):
     monkeypatch.setenv("PASSWORD", "dull-and-long")
     path = conf(f'user: a, password: "{PASSWORD}"', "user: a, password: $PASSWORD")

@@ -337,6 +337,30 @@ def test_a_rule_is_covered_by_one_that_allows_it_alone() -> None:
         assert (row["rule"], row["covered_by"], thin) == (pattern, covered, [])
 
 
+@pytest.mark.parametrize("order", [*itertools.permutations(("p.*.443.>", "q.>", "p.safe.80.>"))])
+def test_a_rule_is_covered_by_any_of_several_rules_of_its_service(order) -> None:
+    pattern = "p.safe.443.a_b.c_d._.GET.items"
+    rules = {"a.b": Permissions(publish_allow=order), "e": Permissions(publish_allow=("q.>",))}
+    found = Answers(subscribed(), Questions(rules=rules, min_days=1, min_sources=1))
+    key = edge(pattern=pattern, route="items", decided=1, allowed=True)
+    found.sums.add("edge", key, sums_of(pattern))
+    ((row,), _) = found.synthesise()
+    assert (row["rule"], row["covered_by"]) == (pattern, "p.*.443.>")
+
+
+def test_programs_of_one_name_in_several_accounts_have_rules_of_their_own() -> None:
+    pattern = "p.safe.443.a_b.c_d._.GET.items"
+    found = Answers(subscribed(), Questions(min_days=1, min_sources=1))
+    for account in ("A", "B", "C"):
+        key = edge(pattern=pattern, route="items", account=account)
+        found.sums.add("edge", key, sums_of(pattern))
+    proposed, thin = found.synthesise()
+    assert [(row["account"], row["rule"]) for row in proposed] == [
+        (account, pattern) for account in "ABC"
+    ]
+    assert thin == []
+
+
 def test_values_of_all_senders_are_those_of_a_route() -> None:
     """In one account."""
     for other, wild in ((None, True), ("B", False)):

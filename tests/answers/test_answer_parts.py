@@ -336,6 +336,16 @@ def test_of_rules_and_places_of_one_call_the_first_is_told() -> None:
     assert (row["code"], row["finding"]) == ("", "never called")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_call_of_two_places_is_denied_if_it_is_so_at_one_of_them(order) -> None:
+    tail = ".443.a_shop.b_shop._.GET.items"
+    rules = [allow(f"prod.{each}{tail}") for each in ("safe", "danger")]
+    rules.append(replace(allow(f"prod.safe{tail}"), effect="deny"))
+    calls = [code(pattern=f"*.{each}{tail}") for each in ("safe", "danger")]
+    (row,) = gap_rows([], calls[::order], ["a.shop"], rules)
+    assert (row["finding"], row["rule"]) == ("denied", f"prod.safe{tail}")
+
+
 @pytest.mark.parametrize(
     ("scanned", "given", "finding"),
     [(["a.shop"], [], "not in code"), (["c.shop"], [], "ok"), (["a.shop"], None, "ok"),
