@@ -34,6 +34,20 @@ def traffic(*flows: dict[str, Any], planes: tuple[str, ...] = (), **tables: Any)
     return found["me"]
 
 
+def test_traffic_of_two_days_with_equal_patterns_adds_up() -> None:
+    days = [
+        traffic(flow("a", 2), flow("b", 5), flow("a", 3, None),
+                subscriptions=[subscription("x")] * 2 + [subscription("x", "q")]),
+        traffic(flow("a", 7), flow("a", 1, None), subscriptions=[subscription("x")] * 3),
+    ]  # fmt: skip
+    for one, other in (days, days[::-1]):
+        both = one.added(other)
+        assert {(each.pattern, each.received): each[2:] for each in both.published} == {
+            ("a", True): (9, 9), ("b", True): (5, 5), ("a", False): (4, 4),
+        }  # fmt: skip
+        assert {each[:2]: each.times for each in both.subscribed} == {("x", None): 5, ("x", "q"): 1}
+
+
 def published_rules(today: list[str], seen: Traffic, **more: Any) -> list[str]:
     return narrowed(Permissions(publish_allow=today, **more), seen).permissions.lists("publish")[0]
 

@@ -6,6 +6,7 @@ import itertools
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
 from report_runs import RunOfRows, row
 
 from subtrie.acl._jetstream.streams import Consumer, Stream, Streams
-from subtrie.audit import Questions, verdict
+from subtrie.audit import Questions, audit, verdict
 from subtrie.audit._partial.partial import Partial
 from subtrie.audit._tables.answer_sums import answer_sums
+from subtrie.audit._tables.bucket import _After
 from subtrie.audit._tables.by_subject import explained
+from subtrie.audit._tables.exports import Exports
 from subtrie.audit._tables.messages_between_servers import Crossing, Publisher, followed
 from subtrie.audit._tables.pattern_index import index_files, open_index
 from subtrie.audit._tables.streams import ack_policies
@@ -139,3 +142,44 @@ def test_of_two_queues_of_arrivals_the_earlier_one_is_taken_for_each_message() -
     ]
     found = followed(table_of("hop", hops), table_of("arrival", arrivals)).crossed
     assert found[Crossing("s", "A", Publisher("7/client:1"), "x", "t")] == 1
+
+
+@pytest.mark.parametrize("lines", [(2, 1), (1, 2), (3, 0)])
+def test_messages_of_several_connections_are_exported_if_together_they_are_more(lines) -> None:
+    rows: list[Row] = [
+        {"server": "s", "conn": f"7/client:{n}", "account": "A", "subject": "x", "published": 9,
+         "lines": count}
+        for n, count in enumerate(lines)
+    ]  # fmt: skip
+    rows.append(rows[0] | {"account": "B", "lines": 0})
+    line = {"server": "s", "conn": "c", "account": "A", "sid": "1", "subject": "x", "count": 2}
+    bucket = bucket_of(rows, [line])
+    assert bucket.subjects is not None
+    place = {name: n for n, name in enumerate(bucket.subjects.account.to_pylist())}
+    publishers: Any = {("s", place["A"], Publisher("a")): 5}
+    of: Any = SimpleNamespace(subjects=bucket.subjects)
+    exports = Exports(bucket, of, {("s", place["A"]): publishers})
+    assert list(exports.to("s", place["B"])) == list(publishers.items())
+
+
+def test_of_messages_after_a_position_each_is_taken_once() -> None:
+    lost = [{"server": "s", "account": "A", "subject": "x", "position": n} for n in (1, 2, 3, 4)]
+    after = _After(table_of("undelivered", lost))
+    assert [after.take(("s", "A", "x"), 1, 1) for _ in range(5)] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_home_plane_of_an_identity_is_that_of_all_its_programs(order, tmp_path) -> None:
+    sent = [("p", "c1", 3), ("p", "c2", 3), ("q", "c1", 5)][::order]
+    lines = []
+    for cid, (plane, client, count) in enumerate(sent, 1):
+        begin = f'[7] 2026/11/21 08:00:01 [TRC] 127.0.0.1:1 - cid:{cid} - "v1:py:{client}"'
+        begin += ' - "$G/user:a.b" - <<- '
+        subject = f"{plane}.safe.443.a_b.c_d._.GET.x"
+        lines += [f"{begin}[PUB {subject} 2]", f'{begin}MSG_PAYLOAD: ["hi"]'] * count
+    log = tmp_path / "trace.log"
+    log.write_text("\n".join(lines) + "\n")
+    with audit([str(log)], planes=["p", "q"]) as run:
+        found = [(each["plane"], each["home_plane"], each["count"]) for each in
+                 run.rows("cross_plane")]  # fmt: skip
+    assert found == [("q", "p", 5)]
