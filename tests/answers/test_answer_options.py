@@ -66,6 +66,26 @@ def made(folder: Path, planes: list[str], **tables: list[dict[str, object]]) -> 
     return open_audit(str(folder))
 
 
+#: For tables that have other rows, too: a row that is as it should be, and one that is wrong.
+USUAL_AND_WRONG: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "logins": ({"outcome": "accepted"}, {"outcome": "refused"}),
+    "gap": ({"finding": "ok"}, {"finding": "uncovered"}),
+    "flows": ({"undelivered": 0}, {"undelivered": 2}),
+    "latency": ({"unanswered": 0, "errors": 0}, {"unanswered": 0, "errors": 1}),
+    "permission_usage": ({"accepted": 1, "effect": "allow"}, {"accepted": 0, "effect": "allow"}),
+}
+
+
+@pytest.mark.parametrize("table", USUAL_AND_WRONG)
+def test_fail_on_counts_the_rows_of_a_table_that_are_wrong(tmp_path, capsys, table) -> None:
+    usual, wrong = USUAL_AND_WRONG[table]
+    result = made(tmp_path / "run", ["prod"], **{table: [usual, usual, wrong]})
+    assert exit_code(result, (table,), ()) == 1
+    assert capsys.readouterr().err == f"subtrie audit: --fail-on: 1 in {table}\n"
+    result = made(tmp_path / "usual", ["prod"], **{table: [usual]})
+    assert exit_code(result, (table,), ()) == 0
+
+
 def test_fail_on_names_the_tables_that_have_rows(tmp_path, capsys) -> None:
     tables = {name: [] for name in ("spoofed", "flows", "other_traffic")}
     result = made(tmp_path / "run", ["prod"], undelivered=[MISSED], **tables)
