@@ -86,6 +86,11 @@ def test_fail_on_counts_the_rows_of_a_table_that_are_wrong(tmp_path, capsys, tab
     assert exit_code(result, (table,), ()) == 0
 
 
+def test_the_verdict_counts_refused_logins_alone(tmp_path) -> None:
+    logins = [{"outcome": "accepted", "count": 5}, {"outcome": "refused", "count": 2}]
+    assert "2 refused logins" in verdict(made(tmp_path / "run", ["prod"], logins=logins))
+
+
 def test_fail_on_names_the_tables_that_have_rows(tmp_path, capsys) -> None:
     tables = {name: [] for name in ("spoofed", "flows", "other_traffic")}
     result = made(tmp_path / "run", ["prod"], undelivered=[MISSED], **tables)
