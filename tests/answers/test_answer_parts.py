@@ -337,6 +337,14 @@ def test_of_rules_and_places_of_one_call_the_first_is_told() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
+def test_of_rules_about_one_call_that_were_not_used_the_first_is_told(order) -> None:
+    tail = ".443.a_shop.b_shop.*.GET.items"
+    rules = [allow(f"prod.{each}{tail}") for each in ("safe", "danger")][::order]
+    (row,) = gap_rows([], [], [], rules)
+    assert (row["finding"], row["rule"]) == ("rule only", rules[0].text)
+
+
+@pytest.mark.parametrize("order", [1, -1])
 def test_a_call_of_two_places_is_denied_if_it_is_so_at_one_of_them(order) -> None:
     tail = ".443.a_shop.b_shop._.GET.items"
     rules = [allow(f"prod.{each}{tail}") for each in ("safe", "danger")]

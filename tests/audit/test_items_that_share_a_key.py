@@ -20,7 +20,9 @@ from report_runs import RunOfRows, row
 
 from subtrie.acl._jetstream.streams import Consumer, Stream, Streams
 from subtrie.audit import Questions, audit, verdict
+from subtrie.audit._answers.adoption import proposed_permissions
 from subtrie.audit._partial.partial import Partial
+from subtrie.audit._results.silent_consumers import silent_consumers
 from subtrie.audit._tables.answer_sums import answer_sums
 from subtrie.audit._tables.bucket import _After
 from subtrie.audit._tables.by_subject import explained
@@ -183,3 +185,29 @@ def test_the_home_plane_of_an_identity_is_that_of_all_its_programs(order, tmp_pa
         found = [(each["plane"], each["home_plane"], each["count"]) for each in
                  run.rows("cross_plane")]  # fmt: skip
     assert found == [("q", "p", 5)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_acknowledgements_of_several_programs_are_those_of_their_consumer(order) -> None:
+    shared = {"account": "A", "stream": "S", "consumer": "c", "ack_policy": "explicit"}
+    counts = [(5, 1), (1, 3)]
+    rows = [
+        shared | {"who": f"w{n}", "acknowledged": answered, "delivered": received, "rejected": 0,
+                  "redelivered": 0}
+        for n, (answered, received) in enumerate(counts[::order])
+    ]  # fmt: skip
+    silent = rows[0] | {"who": "silent", "acknowledged": 0, "delivered": 2}
+    assert list(silent_consumers([*rows, silent])) == []
+    other = silent | {"stream": "T"}
+    assert list(silent_consumers([*rows, silent, other])) == [other]
+
+
+def test_all_proposed_rules_of_a_service_are_its_permissions() -> None:
+    rows = [{"service": service, "verb": verb, "rule": rule} for service, verb, rule in (
+        ("a", "publish", "y"), ("b", "publish", "z"), ("a", "subscribe", "r"),
+        ("a", "publish", "x"), ("a", "publish", "y"), ("a", "subscribe", "q"),
+    )]  # fmt: skip
+    found = proposed_permissions(rows)
+    assert {name: (each.publish_allow, each.subscribe_allow) for name, each in found.items()} == {
+        "a": (("x", "y"), ("q", "r")), "b": (("z",), ()),
+    }  # fmt: skip
