@@ -187,7 +187,8 @@ def _pattern(random: Random, names: list[str] | None = None) -> str:
 
 def _sets(random: Random) -> Iterator[Question]:
     """Two sets of rules, of one queue name or of several."""
-    names = random.choice((["a", "b"], random.sample(wide_texts.TOKENS, 3)))
+    any_three = random.sample(wide_texts.TOKENS, 3)
+    names = random.choice((["a", "b"], any_three, wide_texts.IN_ANOTHER_ORDER))
     queues = random.choice(([""], ["", " q", *(f" {name}" for name in names), " *", " é.>"]))
 
     subject = random.choices(names, k=random.randint(2, 4))
@@ -315,7 +316,19 @@ def _calls(random: Random) -> Iterator[Question]:
     yield "check_pattern", ("a",), {"max_length": random.choice((0, -1, True, b"", 2**63, None))}
 
 
-_FAMILIES = [_grammar, _relations, _sets, _encoding, _addresses, _decoding, _parts, _wild, _calls]
+_FAMILIES = [
+    _grammar,
+    _relations,
+    _sets,
+    _sets,
+    _sets,
+    _encoding,
+    _addresses,
+    _decoding,
+    _parts,
+    _wild,
+    _calls,
+]
 
 #: How many families of questions there are.
 FAMILIES = len(_FAMILIES)

@@ -21,3 +21,6 @@ TOKENS = [
 
 #: The same with letters of ASCII, which patterns share more often.
 MIXED = ["a", "b", *TOKENS]
+
+#: Tokens whose order in UTF-16 is not that of code points; one more that has fewer bytes.
+IN_ANOTHER_ORDER = ["\uff5e", "\U0001f600", "é"]
