@@ -364,6 +364,26 @@ async def test_a_request_and_its_response_in_process_are_not_sent_to_the_broker(
     await nc.close()
 
 
+async def test_a_request_in_process_that_has_ended_is_forgotten(broker, base):
+    nc = ShortCircuit(await nats.connect(broker.url))
+
+    async def answer(message):
+        if message.data:
+            await message.respond(b"here")
+
+    await nc.subscribe(f"{base}.q", cb=answer)
+    assert (await nc.request(f"{base}.q", b"x", timeout=5)).data == b"here"
+    with pytest.raises(errors.TimeoutError):
+        await nc.request(f"{base}.q", timeout=0.05)
+    asking = asyncio.ensure_future(nc.request(f"{base}.q", timeout=5))
+    await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert nc._waiting == {}
+    await nc.close()
+
+
 async def test_a_response_through_the_bare_client_counts_too(broker, base):
     bare = await nats.connect(broker.url)
     nc = ShortCircuit(bare)
