@@ -186,6 +186,18 @@ def test_a_manifest_that_is_deep_or_of_other_types_is_one_clear_error(audited, t
     assert "is not the manifest of an audit" in done.output
 
 
+@pytest.mark.parametrize(
+    "count",
+    ["lines", "operations", "payloads", "server", "unparseable_lines", "ambiguous", "unmatched",
+     "forwarded", "planes"],
+)  # fmt: skip
+def test_a_manifest_without_a_count_is_refused(audited, tmp_path, count):
+    run = shutil.copytree(audited, tmp_path / "run")
+    _tampered(run, lambda manifest: manifest.pop(count))
+    with pytest.raises(ValueError, match=f"{count} is missing"):
+        open_run(run)
+
+
 def test_a_table_of_other_columns_is_one_clear_error(audited, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -181,6 +181,18 @@ def test_calls_on_other_objects_are_not_reported(only, what):
     assert not service.calls
 
 
+@pytest.mark.parametrize(
+    "package",
+    ["nats", "requests", "httpx", "aiohttp", "urllib3", "redis", "paho", "pika", "fastapi",
+     "starlette", "flask", "django", "pytest", "click", "json"],
+)  # fmt: skip
+def test_a_result_of_a_known_package_is_not_taken_for_a_connector(only, package):
+    call = f'x = {package}.make()\nx.request("GET", "https://a.shop/x")'
+    assert not only(f"import {package}\n{call}").dynamic
+    other = f"{package}_of_a_shop"
+    assert only(f"import {other}\n{call.replace(package, other)}").dynamic
+
+
 #: Functions that are read other than to call them; then a parameter may be anything.
 READ = {
     "a function": (
