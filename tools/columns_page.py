@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from errors_table import escaped
 
 from subtrie._cli.audit_tables import _TITLES
+from subtrie._core.printable import escaped
 from subtrie.audit._partial.kinds import PARTIAL_ROWS
 from subtrie.audit._schema import (
     EVENTS,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 from subtrie._core import errors, reasons
+from subtrie._core.printable import escaped
 from subtrie._findings.markdown import table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
@@ -37,8 +37,6 @@ A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `Val
 
 """
 _HEADINGS = ("reason", "the error says", "what would work")
-#: Characters that are markup in a cell; an underscore within a word is none.
-_MARKUP = re.compile(r"[\\<>|*\[\]]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def page() -> str:
@@ -58,11 +56,6 @@ def page() -> str:
 
 def _status(rule: reasons.Reason) -> str:
     return "" if rule.status == 400 else f" ({rule.status})"
-
-
-def escaped(text: str) -> str:
-    """Return a text for a cell of a table, with the characters of Markdown escaped."""
-    return _MARKUP.sub(r"\\\g<0>", text)
 
 
 if __name__ == "__main__":

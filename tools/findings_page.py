@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from errors_table import escaped
-
 from subtrie._cli.output_formats import RULES
+from subtrie._core.printable import escaped
 from subtrie._findings.markdown import table
 from subtrie.audit._results.expectations import BUILTIN
 from subtrie.report import _finding_rules
