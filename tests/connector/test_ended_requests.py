@@ -25,8 +25,10 @@ def _left(connector: Connector) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("way", ["answer", "error", "blocking", "cancelled", "timeout", "event"])
-async def test_a_request_that_has_ended_leaves_nothing(make, way):
-    shop, web = make(HOST), make(WEB)
+@pytest.mark.parametrize("nearest", [False, True], ids=["any replica", "the nearest one"])
+async def test_a_request_that_has_ended_leaves_nothing(make, way, nearest):
+    place = {"locality": "us-west-b-1"} if nearest else {}
+    shop, web = make(HOST, **place), make(WEB, **place)
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
     @shop.endpoint("GET", "/answer")
@@ -66,33 +68,6 @@ async def test_a_request_that_has_ended_leaves_nothing(make, way):
                 await asking
         goes_on.set()
         for _ in range(100):  # the deadline of a request is 20 s: nothing waits for it
-            if not _left(web) and not _left(shop):
-                break
-            await asyncio.sleep(0.01)
-        assert (_left(web), _left(shop)) == ({}, {})
-
-
-@pytest.mark.parametrize("way", ["cancelled", "timeout"])
-async def test_a_request_to_the_nearest_replica_that_has_ended_leaves_nothing(make, way):
-    shop, web = make(HOST, locality="us-west-b-1"), make(WEB, locality="us-west-b-2")
-    begun, goes_on = asyncio.Event(), asyncio.Event()
-
-    @shop.endpoint("GET", "/waits")
-    async def waits() -> str:
-        begun.set()
-        await goes_on.wait()
-        return "done"
-
-    async with shop, web:
-        limit = 0.2 if way == "timeout" else None
-        asking = asyncio.ensure_future(web.request("GET", f"{URL}/waits", timeout=limit))
-        if way == "cancelled":
-            await begun.wait()
-            asking.cancel()
-        with pytest.raises((asyncio.CancelledError, RequestTimeout, AckTimeout)):
-            await asking
-        goes_on.set()
-        for _ in range(100):
             if not _left(web) and not _left(shop):
                 break
             await asyncio.sleep(0.01)
