@@ -40,9 +40,36 @@ fn intersect(both: &mut [u64], one: &[u64], other: &[u64]) {
     }
 }
 
-/// The entry at an index, the last one for all beyond.
-fn at_or_last(entries: &[RuleBits], index: usize) -> &RuleBits {
-    &entries[index.min(entries.len() - 1)]
+/// Sets of rules by an index, in one allocation.
+struct RuleRows {
+    words: usize,
+    last: usize,
+    bits: Vec<u64>,
+}
+
+impl RuleRows {
+    /// Empty sets for the indices up to `last`.
+    fn new(last: usize, words: usize) -> Self {
+        let bits = vec![0; (last + 1) * words];
+        Self { words, last, bits }
+    }
+
+    fn insert(&mut self, index: usize, rule: usize) {
+        insert(&mut self.bits[index * self.words..], rule);
+    }
+
+    /// Insert a rule at `first` and all indices beyond.
+    fn insert_from(&mut self, first: usize, rule: usize) {
+        for index in first..=self.last {
+            self.insert(index, rule);
+        }
+    }
+
+    /// The set at an index, the last one for all beyond.
+    fn at_or_last(&self, index: usize) -> &[u64] {
+        let start = index.min(self.last) * self.words;
+        &self.bits[start..start + self.words]
+    }
 }
 
 /// Iterate over the rules of a set in ascending order.
@@ -58,10 +85,10 @@ pub(super) fn rules_in(bits: &[u64]) -> impl Iterator<Item = usize> {
 struct CoveredPatterns {
     /// By position: patterns with `*` there, or whose tail begins there or before. The last is that
     /// of all further positions.
-    any_token: Vec<RuleBits>,
+    any_token: RuleRows,
     /// By number of tokens: patterns that match sequences so long. The last is that of all further
     /// numbers.
-    of_length: Vec<RuleBits>,
+    of_length: RuleRows,
     /// By position and token: patterns with that token there.
     literals: HashMap<(usize, u32), Vec<usize>, foldhash::fast::RandomState>,
     /// All patterns of the table.
@@ -75,8 +102,8 @@ impl CoveredPatterns {
             .max()
             .unwrap_or(0);
         let mut table = Self {
-            any_token: vec![vec![0; words]; longest + 1],
-            of_length: vec![vec![0; words]; longest + 2],
+            any_token: RuleRows::new(longest, words),
+            of_length: RuleRows::new(longest + 1, words),
             literals: HashMap::default(),
             all: vec![0; words],
         };
@@ -84,20 +111,17 @@ impl CoveredPatterns {
             insert(&mut table.all, rule);
             for (position, &token) in pattern.tokens.iter().enumerate() {
                 if token == STAR {
-                    insert(&mut table.any_token[position], rule);
+                    table.any_token.insert(position, rule);
                 } else {
                     let key = (position, token);
                     table.literals.entry(key).or_default().push(rule);
                 }
             }
             if pattern.tail {
-                let open = &mut table.any_token[pattern.tokens.len()..];
-                let longer = &mut table.of_length[pattern.shortest()..];
-                for bits in open.iter_mut().chain(longer) {
-                    insert(bits, rule);
-                }
+                table.any_token.insert_from(pattern.tokens.len(), rule);
+                table.of_length.insert_from(pattern.shortest(), rule);
             } else {
-                insert(&mut table.of_length[pattern.tokens.len()], rule);
+                table.of_length.insert(pattern.tokens.len(), rule);
             }
         }
         table
@@ -105,7 +129,7 @@ impl CoveredPatterns {
 
     /// Keep in `candidates` the patterns that accept `token` at `position`; `next` is scratch space.
     fn step(&self, candidates: &mut RuleBits, next: &mut RuleBits, position: usize, token: u32) {
-        intersect(next, candidates, at_or_last(&self.any_token, position));
+        intersect(next, candidates, self.any_token.at_or_last(position));
         if token != STAR {
             for &rule in self.literals.get(&(position, token)).into_iter().flatten() {
                 if contains(candidates, rule) {
@@ -118,7 +142,7 @@ impl CoveredPatterns {
 
     /// Set `found` to the candidates that match sequences of exactly `length` tokens.
     fn matching_at(&self, candidates: &[u64], length: usize, found: &mut RuleBits) {
-        intersect(found, candidates, at_or_last(&self.of_length, length));
+        intersect(found, candidates, self.of_length.at_or_last(length));
     }
 }
 

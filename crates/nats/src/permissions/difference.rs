@@ -66,7 +66,7 @@ pub fn difference(
     let mut not_allowed: Vec<(Rule, Witness)> = Vec::new();
     let table = sets.right_allow_and_left_deny();
     for rule in &sets.left.allow {
-        let mut shortest = ShortestWitness::new(&sets.interner);
+        let mut shortest = ShortestWitness::new();
         sets.find_uncovered(&table, rule, &mut shortest);
         if let Some(witness) = shortest.into_witness() {
             not_allowed.push((rule.clone(), witness));
@@ -86,7 +86,7 @@ pub fn difference(
             {
                 continue;
             }
-            let mut shortest = ShortestWitness::new(&sets.interner);
+            let mut shortest = ShortestWitness::new();
             sets.find_uncovered(&table, &both, &mut shortest);
             if let Some(witness) = shortest.into_witness() {
                 not_denied.push((both, witness));

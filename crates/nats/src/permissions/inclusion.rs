@@ -156,16 +156,17 @@ impl<'a> Comparison<'a> {
 
 /// The shortest witness so far: fewest tokens of the subject, then of the queue, then by text.
 pub(super) struct ShortestWitness {
-    unused_token: String,
+    /// Made for the first witness: most questions have none.
+    unused_token: Option<String>,
     length: usize,
     queue_length: usize,
     witness: Option<Witness>,
 }
 
 impl ShortestWitness {
-    pub(super) fn new(interner: &TokenInterner<'_>) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
-            unused_token: interner.unused_token(),
+            unused_token: None,
             length: usize::MAX,
             queue_length: usize::MAX,
             witness: None,
@@ -182,14 +183,12 @@ impl ShortestWitness {
         if (length, queue_length) > (self.length, self.queue_length) {
             return;
         }
-        let subject = rule
-            .subject
-            .example(length, &comparison.interner, &self.unused_token);
+        let interner = &comparison.interner;
+        let unused: &str = (self.unused_token).get_or_insert_with(|| interner.unused_token());
+        let subject = rule.subject.example(length, interner, unused);
         let queue = (queue_length > 0).then(|| match &rule.queue {
-            Queue::Named(name) => {
-                name.example(queue_length, &comparison.interner, &self.unused_token)
-            }
-            _ => vec![self.unused_token.as_str(); queue_length].join("."),
+            Queue::Named(name) => name.example(queue_length, interner, unused),
+            _ => vec![unused; queue_length].join("."),
         });
         let better = match &self.witness {
             Some(old) if (length, queue_length) == (self.length, self.queue_length) => {
@@ -234,7 +233,7 @@ pub fn witness(
     max_tokens: usize,
 ) -> Result<Option<Witness>, TooMuchWork> {
     let sets = Comparison::parse(left, right, max_tokens)?;
-    let mut shortest = ShortestWitness::new(&sets.interner);
+    let mut shortest = ShortestWitness::new();
     let table = sets.right_allow_and_left_deny();
     for rule in &sets.left.allow {
         sets.find_uncovered(&table, rule, &mut shortest);
@@ -286,7 +285,7 @@ pub fn overlap(
         deny: right.allow,
     };
     let sets = Comparison::parse(one, other, max_tokens)?;
-    let mut shortest = ShortestWitness::new(&sets.interner);
+    let mut shortest = ShortestWitness::new();
     let table = sets.left_deny();
     for rule in &sets.left.allow {
         for shared in &sets.right.deny {
@@ -331,7 +330,7 @@ pub fn refused_witness(
         deny: Vec::new(),
     };
     let sets = Comparison::new(interner, left, right, max_tokens)?;
-    let mut shortest = ShortestWitness::new(&sets.interner);
+    let mut shortest = ShortestWitness::new();
     let (table, no_rules) = (sets.right_allow_and_left_deny(), sets.left_deny());
     for rule in &sets.left.allow {
         sets.find_uncovered(&table, rule, &mut shortest);

@@ -108,16 +108,18 @@ impl Pattern {
         if !(has_length(self) && has_length(other)) {
             return None;
         }
-        let mut tokens = Vec::with_capacity(length);
-        for position in 0..length {
-            match (self.at(position), other.at(position)) {
-                (one, other) if one == other || other == STAR => tokens.push(one),
-                (STAR, other) => tokens.push(other),
-                _ => return None,
-            }
+        // Most pairs share nothing: those allocate nothing.
+        let pairs = (0..length).map(|position| (self.at(position), other.at(position)));
+        let agree = |(one, other): (u32, u32)| one == other || one == STAR || other == STAR;
+        if !pairs.clone().all(agree) {
+            return None;
         }
-        let tail = self.tail && other.tail;
-        Some(Self { tokens, tail })
+        Some(Self {
+            tokens: pairs
+                .map(|(one, other)| if one == STAR { other } else { one })
+                .collect(),
+            tail: self.tail && other.tail,
+        })
     }
 
     pub(super) fn to_text(&self, interner: &TokenInterner<'_>) -> String {
