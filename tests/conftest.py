@@ -25,6 +25,9 @@ __all__ = [
 settings.register_profile("subtrie", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("subtrie")
 
+# Tests allocate much and leave few cycles: the search for them took a twentieth of the time.
+gc.set_threshold(20_000)
+
 # A shell starts a job in the background with SIGINT ignored, and the programs that tests start and
 # interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
