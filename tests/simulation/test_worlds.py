@@ -18,6 +18,8 @@ from .scheduler import Scheduler, Violation
 from .simulated_system import Lock
 from .world import World
 
+pytestmark = pytest.mark.usefixtures("few_objects")  # each world ends with a search for cycles
+
 _SEEDS = 200  # make simulate runs more
 _PARTS = 2
 
