@@ -10,6 +10,7 @@ from subtrie.connector import AckTimeout, Connector, HTTPError, RequestTimeout
 
 HOST, URL = "shop.example", "https://shop.example"
 WEB = "web.example"
+WAYS = ["answer", "error", "refused", "overloaded", "blocking", "cancelled", "timeout", "event"]
 
 
 def _left(connector: Connector) -> dict[str, int]:
@@ -24,9 +25,9 @@ def _left(connector: Connector) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-@pytest.mark.parametrize("way", ["answer", "error", "blocking", "cancelled", "timeout", "event"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("nearest", [False, True], ids=["any replica", "the nearest one"])
-async def test_a_request_that_has_ended_leaves_nothing(make, way, nearest):
+async def test_a_request_that_has_ended_leaves_nothing(make, way, nearest, monkeypatch):
     place = {"locality": "us-west-b-1"} if nearest else {}
     shop, web = make(HOST, **place), make(WEB, **place)
     begun, goes_on = asyncio.Event(), asyncio.Event()
@@ -38,6 +39,10 @@ async def test_a_request_that_has_ended_leaves_nothing(make, way, nearest):
     @shop.endpoint("GET", "/error")
     async def error() -> str:
         raise HTTPError("failed", status=418)
+
+    @shop.endpoint("GET", "/refused", requires="roles.admin")
+    async def refused() -> str:
+        return "done"
 
     @shop.endpoint("GET", "/blocking")
     def blocking() -> str:
@@ -55,6 +60,14 @@ async def test_a_request_that_has_ended_leaves_nothing(make, way, nearest):
         elif way == "error":
             with pytest.raises(HTTPError, match="failed"):
                 await web.request("GET", f"{URL}/error")
+        elif way == "refused":
+            with pytest.raises(HTTPError) as told:
+                await web.request("GET", f"{URL}/refused")
+            assert told.value.status == 401
+        elif way == "overloaded":
+            monkeypatch.setattr(shop._server.runner.places, "most", 0)
+            with pytest.raises(HTTPError, match="too many requests at work"):
+                await web.request("GET", f"{URL}/answer")
         elif way == "event":
             assert [each.body async for each in web.publish("GET", f"{URL}/answer")] == [b"done"]
         elif way == "timeout":

@@ -270,17 +270,14 @@ def in_threads(given: Iterable[Given], work: Callable[[Given], Iterator[Made]]) 
     The items are found meanwhile; one more than threads is held.
     """
     threads = _cores()
-    pool = ThreadPoolExecutor(threads, "subtrie-audit")
     waiting: deque[Future[list[Made]]] = deque()
-    try:
+    with ThreadPoolExecutor(threads, "subtrie-audit") as pool:
         for item in given:
             waiting.append(pool.submit(lambda each: list(work(each)), item))
             if len(waiting) > threads:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:
