@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 
 import pytest
@@ -139,13 +140,13 @@ def _newcomers(count):
 def _work(rows, every_route):
     """Return the instructions that a check executes, and the memory that it holds at most."""
     work = counted_work.steps(lambda: conversation.check(rows, every_route=every_route))
-    peaks = []
-    for _ in range(3):  # the collector runs at other times, and other threads allocate, too
-        tracemalloc.start()
-        conversation.check(rows, every_route=every_route)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    return work, min(peaks)
+    gc.disable()  # it would run at other times
+    tracemalloc.start()
+    conversation.check(rows, every_route=every_route)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    gc.enable()
+    return work, peak
 
 
 @pytest.mark.parametrize(
