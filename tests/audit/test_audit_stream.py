@@ -11,9 +11,18 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 from truth import differences
 
+from subtrie.acl import Permissions
 from subtrie.audit._readers.growing_log import RotatedAwayError, files_there
 from subtrie.audit._runs.run_folder import read_manifest, saved_partials
-from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
+from subtrie.spark import (
+    TABLES,
+    OutputFolderError,
+    Questions,
+    audit,
+    audit_stream,
+    open_audit,
+    register,
+)
 from subtrie.spark._sessions.shipped_files import _sent
 from subtrie.spark._sources.trace_stream import TraceStreamReader
 from synthetic_traffic import write_traffic
@@ -71,6 +80,32 @@ def test_the_tables_of_a_log_that_grows_are_those_of_one_read(spark, world, tmp_
     with pytest.raises(Exception, match="a checkpoint and its output directory belong together"):
         run(spark, live, tmp_path, complete=True)
     assert not (tmp_path / "out" / "audit.json").exists()
+
+
+def _as_one_audit(spark: Any, log: Path, folder: Path, **options: Any) -> tuple[Any, Any]:
+    """Compare a stream with an audit; return rows of calls and of the usage of permissions."""
+    run(spark, log, folder, complete=True, **options)
+    with audit(spark, [str(log)], out=folder / "whole", **options) as whole:
+        calls, usage = (list(whole.rows(name)) for name in ("call_graph", "permission_usage"))
+    ours, theirs = digests(folder / "out"), digests(folder / "whole")
+    assert ours.pop("runs") != theirs.pop("runs")
+    assert ours == theirs
+    return calls, usage
+
+
+def test_every_option_of_an_audit_has_its_effect_on_a_stream(spark, world, tmp_path):
+    log, options = world / "trace.log", {"planes": ["prod"], "window": 1}
+    hidden = {"redact": ["path"], "redact_key": b"0" * 32}
+    calls, _ = _as_one_audit(spark, log, tmp_path, **options, **hidden)
+    assert {row["plane"] for row in calls} == {"prod"}
+    assert len({row["window"] for row in calls}) > 1
+    assert not any("total" in (row["route"] or "") for row in calls)
+
+    rules = {"mail.shop": Permissions(publish_allow=["prod.>"], subscribe_allow=[">"])}
+    options["questions"] = Questions(rules=rules)
+    (tmp_path / "answers").mkdir()
+    _, usage = _as_one_audit(spark, log, tmp_path / "answers", **options)
+    assert {row["window"] is not None for row in usage if row["verb"] == "subscribe"} == {True}
 
 
 def test_an_index_is_sent_again_only_when_subscriptions_change(spark, tmp_path):

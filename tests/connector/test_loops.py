@@ -110,17 +110,21 @@ def connector(host):
 
 async def child():
     web = connector("child.example")
+    web.endpoint("GET", "/")(os.getpid)  # in a thread of its own
     async with web:
         answers = [(await web.request("GET", "https://shop.example/")).json() for _ in range(20)]
-    assert answers == [os.getppid()] * 20, answers
+        own = (await web.request("GET", "https://child.example/")).json()
+    assert (answers, own) == ([os.getppid()] * 20, os.getpid()), (answers, own)
 
 async def main():
     shop = connector("shop.example")
     shop.endpoint("GET", "/")(lambda: os.getpid())
     async with shop, connector("web.example") as web:
+        assert (await web.request("GET", "https://shop.example/")).json() == os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
+                assert shop._transport.nats is None
                 asyncio.run(child())
                 os._exit(0)
             except BaseException as error:
@@ -147,6 +151,41 @@ def test_a_child_has_connections_of_its_own(broker, plane):
         timeout=60,
     )
     assert done.stdout == "ok\n", done.stdout + done.stderr
+
+
+_FORK_LOCKED = """
+import os, signal, sys, threading
+from subtrie.connector import _io_thread
+from subtrie.connector._broker import shared
+
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with _io_thread._lock, shared._lock:
+        held.set()
+        done.wait()
+
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    _io_thread.acquire()
+    _io_thread.release()
+    os._exit(len(shared.all_connections()))
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+done.set()
+holder.join()
+sys.exit(code)
+"""
+
+
+@pytest.mark.requirement("S0-134")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds():
+    done = subprocess.run([sys.executable, "-c", _FORK_LOCKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 async def test_a_busy_loop_causes_no_false_ack_timeout(make_nats):
