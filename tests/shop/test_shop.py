@@ -295,5 +295,5 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path, how):
     assert "Traceback" not in said
     assert not is_running(pid_of(log))
     url = re.search(r"Listening for client connections on (\S+)", log.read_text())
-    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert url[1] not in running.stdout  # the services are gone too
+    services = subprocess.run(["pgrep", "-f", url[1]], capture_output=True, text=True)
+    assert (services.returncode, services.stdout) == (1, "")
