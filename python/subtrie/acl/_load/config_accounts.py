@@ -36,6 +36,8 @@ _IMPORT = {
 }  # fmt: skip
 _WHERE = {"account": "account", "subject": "subject"}
 _LATENCY = {"sampling": "sampling", "subject": "subject"}
+#: The keys of a block ``jetstream`` that switch it off.
+ENABLED = ("enabled", "enable")
 _RESPONSES = ("single", "singleton", "stream", "chunk", "chunked")
 _TARGET = {
     "dest": "target", "destination": "target", "weight": "weight", "cluster": "cluster",
@@ -148,8 +150,8 @@ def jetstream_enabled(node: Node) -> bool:
     value: Any = node.value
     if isinstance(value, str):
         return value.lower() in ("enabled", "enable")
-    if isinstance(value, dict) and "enabled" in value:
-        return bool(value["enabled"].value)
+    if isinstance(value, dict):
+        return all(bool(each.value) for key, each in value.items() if key.lower() in ENABLED)
     return value is not False
 
 

@@ -88,9 +88,9 @@ def _leaf_nodes(node: Node) -> list[LoadedLink]:
                 setattr(loaded, name, entries)
         found.append(_link("leaf", address_of(remote), _account(remote), loaded, each))
     authorization = _fields(fields["authorization"]) if "authorization" in fields else {}
-    users = _rows(authorization.get("users")) or [
-        fields["authorization"] for key in ("user", "username") if key in authorization
-    ]
+    users = _rows(authorization.get("users"))
+    if not users and {"user", "username", "nkey"} & set(authorization):
+        users = [fields["authorization"]]
     for each in users:
         user = _fields(each)
         named = user.get("user") or user.get("username") or user.get("nkey")

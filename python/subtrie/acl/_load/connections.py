@@ -68,11 +68,13 @@ def needs_certificate(values: Mapping[str, Node]) -> bool:
 def listener_logins(values: Mapping[str, Node]) -> Iterator[tuple[str, Node]]:
     """Yield the user, or ``token``, of listeners with a login of their own, which is one of $G."""
     for name in _LISTENERS:
-        block = _fields(values.get(name)).get("authorization")
-        fields = _fields(block)
-        for key in ("user", "username", "token"):
-            if block is not None and key in fields and fields[key].value:
-                yield "token" if key == "token" else str(fields[key].value), block
+        block = _fields(values.get(name))
+        for word in ("authorization", "authentication"):
+            login = block.get(word)
+            fields = _fields(login)
+            for key in ("user", "username", "token"):
+                if login is not None and key in fields and fields[key].value:
+                    yield "token" if key == "token" else str(fields[key].value), login
 
 
 def _fields(node: Node | None) -> dict[str, Node]:

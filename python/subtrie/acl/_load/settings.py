@@ -14,7 +14,7 @@ from ..._core.file_errors import file_error
 from ..._findings.finding import Place
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, kind_of_token, utc_text
-from .config_accounts import jetstream_enabled
+from .config_accounts import ENABLED, jetstream_enabled
 from .config_keys import top_level
 from .config_links import address_of
 from .config_parser import MAX_DEPTH, Node, parse_file
@@ -180,7 +180,9 @@ class _Tree:
         irrelevant = IRRELEVANT.get(block, frozenset())
         found: dict[str, Setting] = {}
         for key, each in node.value.items():
-            name = _key(key) if block != "limits" else LIMIT_NAMES.get(key.lower(), key)
+            name = _key(key)
+            if block == "limits":
+                name = LIMIT_NAMES.get(key.lower(), key.lower())
             if name in irrelevant:
                 continue
             while name in found:  # two spellings of one key
@@ -194,7 +196,8 @@ class _Tree:
         """The setting of one key; None if it is as good as absent."""
         value = node.value
         if key == "jetstream":
-            fields = dict(value) if isinstance(value, dict) else {}
+            given = value.items() if isinstance(value, dict) else ()
+            fields = {name: each for name, each in given if name.lower() not in ENABLED}
             place = (node.file, node.line, node.column)
             fields["enabled"] = Node(jetstream_enabled(node), *place)
             return self.block(Node(fields, *place), "jetstream")
