@@ -261,6 +261,12 @@ impl Values {
                 )));
             }
         };
+        // A slice without rows may begin beyond its buffers: an import reads no length from them.
+        let data = if data.is_empty() {
+            ArrayData::new_empty(&bytes)
+        } else {
+            data
+        };
         // `build` checks offsets and views against the buffers.
         let data = data.into_builder().data_type(bytes.clone()).build()?;
         Ok(match bytes {

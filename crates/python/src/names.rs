@@ -6,18 +6,21 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple};
 use subtrie::ErrorKind;
 
+use super::args::OptionalArg;
 use super::errors::type_error;
 use subtrie::grammar::{self, Level, NameKind};
 
 /// Return the report on a name of this kind; its content never raises an exception.
 #[pyfunction]
-#[pyo3(signature = (text, kind, *, level=None, windows=None))]
+#[pyo3(signature = (
+    text, kind, *, level=OptionalArg::default(), windows=OptionalArg::default()
+))]
 #[pyo3(text_signature = "(text, kind, *, level='adr6', windows=False)")]
 pub fn check_name<'py>(
     text: &Bound<'py, PyAny>,
     kind: &Bound<'py, PyAny>,
-    level: Option<&Bound<'py, PyAny>>,
-    windows: Option<&Bound<'py, PyAny>>,
+    level: OptionalArg<'py>,
+    windows: OptionalArg<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -25,6 +28,7 @@ pub fn check_name<'py>(
     let Ok(string) = text.cast::<PyString>() else {
         return Err(type_error(text, "text", "str"));
     };
+    let (level, windows) = (level.0.as_ref(), windows.0.as_ref());
     let kind_name = option_text(kind, "kind")?;
     let level_name = match level {
         Some(given) => option_text(given, "level")?,

@@ -141,6 +141,8 @@ def refusal(
         field: The name of the argument.
     """
     rule = REASONS[reason]
+    if isinstance(value, str):
+        value = str.__str__(value)  # a subclass may have an str() and a repr of its own
     if reason == "surrogate" and position is None:
         position = first_surrogate(str(value))
     place = "" if position is None else f" (at byte {position})"

@@ -17,9 +17,10 @@ def read_http_response(data: bytes) -> None:
 
 def write_http_request(method: str, url: str, headers: dict[str, list[str]], body: bytes) -> bytes:
     """Return the bytes of a request: ``Host``, the length, then the other headers by name."""
-    lines = [f"{method} {url} HTTP/1.1", f"Host: {url.split('/', 3)[2]}"]
+    # Texts are joined, not formatted: a subclass of str may have another str().
+    lines = [" ".join((method, url, "HTTP/1.1")), f"Host: {url.split('/', 3)[2]}"]
     if agent := headers.get("User-Agent", [""])[0]:
-        lines.append(f"User-Agent: {agent}")
+        lines.append(": ".join(("User-Agent", agent)))
     if body or method in _EXPECT_LENGTH:
         lines.append(f"Content-Length: {len(body)}")
     lines += _header_lines(headers, _NOT_REPEATED)
@@ -42,7 +43,7 @@ def write_http_response(
 
 def _header_lines(headers: dict[str, list[str]], omit: frozenset[str]) -> list[str]:
     return [
-        f"{name}: {value}"
+        ": ".join((name, value))
         for name in sorted(headers)
         if name not in omit
         for value in headers[name]

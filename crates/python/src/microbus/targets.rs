@@ -1,5 +1,6 @@
 //! The class `RequestTargets`: the targets of the requests of one sender.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
@@ -60,14 +61,21 @@ fn params_of(params: &Any<'_>) -> PyResult<Vec<(String, String)>> {
     };
     let mut found = Vec::new();
     for pair in pairs.try_iter()? {
-        let (name, value): (Any<'_>, Any<'_>) = pair?.extract()?;
-        let name = text(&name, "params")?;
+        // Usually a tuple; any other pair is one as well.
+        let pair = pair?.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let [name, value] = &pair[..] else {
+            return Err(PyValueError::new_err(format!(
+                "a parameter must be (name, value), not {} parts",
+                pair.len()
+            )));
+        };
+        let name = text(name, "params")?;
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
             for each in value.try_iter()? {
                 add_param(&mut found, name, &each?)?;
             }
         } else {
-            add_param(&mut found, name, &value)?;
+            add_param(&mut found, name, value)?;
         }
     }
     Ok(found)

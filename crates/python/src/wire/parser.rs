@@ -31,24 +31,24 @@ pub struct Parser {
 #[pymethods]
 impl Parser {
     #[new]
-    #[pyo3(signature = (conn, *, dialect=None, max_control_line=None, max_payload=OptionalArg::default(), pinned_account=None, lnocu=None))]
+    #[pyo3(signature = (conn, *, dialect=OptionalArg::default(), max_control_line=None, max_payload=OptionalArg::default(), pinned_account=None, lnocu=OptionalArg::default()))]
     #[pyo3(
         text_signature = "(conn, *, dialect='server', max_control_line=4096, max_payload=1048576, pinned_account=None, lnocu=False)"
     )]
     fn new(
         conn: &Bound<'_, PyAny>,
-        dialect: Option<&Bound<'_, PyAny>>,
+        dialect: OptionalArg<'_>,
         max_control_line: Option<&Bound<'_, PyAny>>,
         max_payload: OptionalArg<'_>,
         pinned_account: Option<&Bound<'_, PyAny>>,
-        lnocu: Option<&Bound<'_, PyAny>>,
+        lnocu: OptionalArg<'_>,
     ) -> PyResult<Self> {
         let conn = conn_named(conn)?;
-        let dialect = match dialect {
+        let dialect = match dialect.0 {
             None => Dialect::Server,
             Some(given) => match given.cast::<PyString>() {
                 Ok(name) => args::dialect(name.to_str().unwrap_or("\u{fffd}"))?,
-                Err(_) => return Err(type_error(given, "dialect", "str")),
+                Err(_) => return Err(type_error(&given, "dialect", "str")),
             },
         };
         let size = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
@@ -66,11 +66,11 @@ impl Parser {
                 Err(_) => return Err(type_error(given, "pinned_account", "str")),
             },
         };
-        let lnocu = match lnocu {
+        let lnocu = match lnocu.0 {
             None => false,
             Some(given) => match given.cast::<PyBool>() {
                 Ok(flag) => flag.is_true(),
-                Err(_) => return Err(type_error(given, "lnocu", "bool")),
+                Err(_) => return Err(type_error(&given, "lnocu", "bool")),
             },
         };
         let limits = Limits {

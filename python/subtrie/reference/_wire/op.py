@@ -60,7 +60,7 @@ class Op:
     @property
     def account(self) -> str | None:
         if self._pinned and self.conn == "route" and "subject" in self._parts:
-            return str(self._pinned)
+            return self._pinned
         return self._text("account")
 
     @property

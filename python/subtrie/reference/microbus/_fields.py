@@ -20,7 +20,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE"
 def check_plane(plane: str) -> str:
     """Return the plane if it consists of ASCII letters and digits and is not empty."""
     with argument("plane", text(plane, "plane")):
-        return plane_of(plane)
+        return str.__str__(plane_of(plane))  # not a subclass, whose str() may be another
 
 
 def plane_of(plane: str) -> str:

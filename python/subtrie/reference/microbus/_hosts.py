@@ -28,7 +28,7 @@ URL_HOST = frozenset(string.ascii_letters + string.digits + "-._~!$&'()*+,;=:[]<
 def check_identity_host(host: str) -> str:
     """Return the host if a service may have it; upper case is refused."""
     with argument("host", text(host, "host")):
-        return identity_of(host)
+        return str.__str__(identity_of(host))  # not a subclass, whose str() may be another
 
 
 def identity_of(host: str) -> str:
