@@ -23,6 +23,7 @@ from subtrie.wire import log
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BYTE = re.compile("[\udc80-\udcff]")
 
 
 @dataclass
@@ -146,7 +147,9 @@ def _columns(
 
 def _object(text: bytes) -> dict[str, Any]:
     """Return a JSON object; other text has no options, nor has text nested deeper than 128."""
-    decoded = text.decode("utf-8", "backslashreplace")
+    decoded = _BYTE.sub(
+        lambda byte: rf"\\x{ord(byte[0]) - 0xDC00:02x}", text.decode("utf-8", "surrogateescape")
+    )
     signs = _STRING.sub("", decoded)
     steps = (1 if sign in "{[" else -1 if sign in "}]" else 0 for sign in signs)
     if max(accumulate(steps), default=0) > 128:
@@ -179,7 +182,7 @@ def _text(value: object) -> str | None:
 
 
 def _base64(text: str) -> bytes | None:
-    if "=" in text:
+    if set("=+/") & set(text):  # Python takes both alphabets, and padding
         return None
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
