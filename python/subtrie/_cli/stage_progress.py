@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -28,14 +27,11 @@ class StageProgress:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._task: Any = None
-        self._forget: Callable[[], None] | None = None
-        self._rows = 0
-        self._began = time.monotonic()
+        self._watching: contextlib.ExitStack | None = None
 
     def __enter__(self) -> StageProgress:
         self._progress.start()
-        self._task = self._progress.add_task("", total=None, speed="")
+        self._progress.add_task("", total=None, rows=0, speed="")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,9 +39,8 @@ class StageProgress:
 
     def stop(self) -> None:
         """Remove the line."""
-        if self._forget is not None:
-            self._forget()
-            self._forget = None
+        if self._watching is not None:
+            self._watching.close()
         self._progress.stop()
 
     def step(self, name: str, rows: int = 0) -> None:
@@ -55,9 +50,10 @@ class StageProgress:
             name: What the step does.
             rows: The number of rows that it works on, if known.
         """
-        self._rows, self._began = rows, time.monotonic()
         counted = f" ({rows:,} rows)" if rows else ""
-        self._progress.reset(self._task, description=name + counted, total=None, speed="")
+        (task,) = self._progress.tasks
+        task.total = None  # which reset leaves as it is
+        self._progress.reset(task.id, description=name + counted, rows=rows, speed="")
 
     def watch(self, spark: SparkSession) -> None:
         """Count the tasks of the stages of this session from now on."""
@@ -65,22 +61,15 @@ class StageProgress:
             return
         from ..spark._sessions.task_watch import watch_tasks
 
-        self._forget = watch_tasks(spark, self.update)
+        self._watching = contextlib.ExitStack()
+        self._watching.callback(watch_tasks(spark, self.update))
 
     def update(self, complete: int, total: int) -> None:
         """Show how many tasks of the running stages are complete, or bytes of the inputs read."""
-        self._progress.update(
-            self._task,
-            completed=complete,
-            total=total,
-            speed=speed(
-                complete,
-                total,
-                self._rows,
-                time.monotonic() - self._began,
-                in_bytes=self._forget is None,
-            ),
-        )
+        (task,) = self._progress.tasks
+        rows, seconds, in_bytes = task.fields["rows"], task.elapsed or 0.0, self._watching is None
+        rate = speed(complete, total, rows, seconds, in_bytes=in_bytes)
+        self._progress.update(task.id, completed=complete, total=total, speed=rate, refresh=True)
 
 
 def speed(complete: int, total: int, rows: int, seconds: float, *, in_bytes: bool = False) -> str:

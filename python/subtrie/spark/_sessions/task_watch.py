@@ -35,7 +35,7 @@ def _poll(spark: SparkSession, update: Callable[[int, int], None]) -> Callable[[
             if found is not None:
                 update(*found)
 
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=run, name="subtrie-progress", daemon=True)
     thread.start()
 
     def stop() -> None:
