@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,3 +45,28 @@ def running_tasks(spark: SparkSession) -> tuple[int, int] | None:
 def cancel_jobs(spark: SparkSession) -> None:
     """End all jobs of a session."""
     spark.sparkContext.cancelAllJobs()
+
+
+@contextlib.contextmanager
+def tag_jobs(spark: Any, tag: str) -> Iterator[None]:
+    """Tag the jobs that this thread starts in this block, for ``cancel_tagged``.
+
+    The tags of a classic session would be those of one thread: others cannot cancel its jobs.
+    """
+    if not is_classic(spark):
+        spark.addTag(tag)
+        yield
+        return
+    spark.sparkContext.addJobTag(tag)
+    try:
+        yield
+    finally:
+        spark.sparkContext.removeJobTag(tag)
+
+
+def cancel_tagged(spark: Any, tag: str) -> None:
+    """End the jobs that threads started in a block of ``tag_jobs``."""
+    if is_classic(spark):
+        spark.sparkContext.cancelJobsWithTag(tag)
+    else:
+        spark.interruptTag(tag)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .classic_session import cancel_tagged, tag_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _Found = TypeVar("_Found")
 _THREADS = 32
+#: Seconds until jobs are cancelled again: a thread may have begun its job meanwhile.
+_AGAIN = 0.2
 
 
 class SessionJobs(Generic[_Found]):
@@ -31,8 +35,8 @@ class SessionJobs(Generic[_Found]):
         from pyspark import inheritable_thread_target
 
         def run() -> _Found:
-            self._spark.addTag(self._tag)
-            return call(*arguments)
+            with tag_jobs(self._spark, self._tag):
+                return call(*arguments)
 
         inherit = inheritable_thread_target(self._spark)
         # A process without pinned threads has no local properties of threads.
@@ -47,8 +51,11 @@ class SessionJobs(Generic[_Found]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for job in self._jobs:
-                job.cancel()
-            self._spark.interruptTag(self._tag)
-        self._threads.shutdown(wait=True)
+        try:
+            if kind is not None:
+                running = {job for job in self._jobs if not job.cancel()}
+                while running:
+                    cancel_tagged(self._spark, self._tag)
+                    running = wait(running, _AGAIN).not_done
+        finally:
+            self._threads.shutdown(wait=True)
