@@ -112,6 +112,7 @@ class Tap:
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.Task[Any]] = set()
         self._count = 0
+        self._leaving = False
 
     @property
     def port(self) -> int:
@@ -136,7 +137,7 @@ class Tap:
             self._server = await asyncio.start_server(
                 self._forward, self.listen[0], self.listen[1], limit=_CHUNK
             )
-        except OSError:
+        except BaseException:
             self._recorder.close()
             raise
         return self
@@ -144,6 +145,7 @@ class Tap:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         assert self._recorder is not None
+        self._leaving = True
         self._server.close()
         for task in list(self._passing):
             task.cancel()
@@ -155,29 +157,29 @@ class Tap:
         task = asyncio.current_task()
         assert task is not None
         assert self._recorder is not None
+        if self._leaving:  # it was accepted just before
+            writer.close()
+            return
         self._passing.add(task)
         self._count += 1
         conn, recorder = self._count, self._recorder
         about = {"kind": self.kind, "from": _address(writer), "to": ":".join(map(str, self.to))}
         recorder.put("opened", conn, json.dumps(about).encode())
-        reason = "closed"
+        reason, ends = "closed", [writer]
         try:
             onward, back = await asyncio.open_connection(*self.to, limit=_CHUNK)
+            ends.append(back)
+            await asyncio.gather(
+                _pump(reader, back, recorder, conn, "c2s"),
+                _pump(onward, writer, recorder, conn, "s2c"),
+            )
         except OSError as error:
             reason = str(error)
-            writer.close()
-        else:
-            try:
-                await asyncio.gather(
-                    _pump(reader, back, recorder, conn, "c2s"),
-                    _pump(onward, writer, recorder, conn, "s2c"),
-                )
-            except asyncio.CancelledError:
-                reason = "the tap was closed"
-            finally:
-                for end in (back, writer):
-                    end.close()
+        except asyncio.CancelledError:
+            reason = "the tap was closed"
         finally:
+            for end in ends:
+                end.close()
             recorder.put("closed", conn, json.dumps({"reason": reason}).encode())
             self._passing.discard(task)
 
