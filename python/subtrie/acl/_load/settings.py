@@ -14,10 +14,11 @@ from ..._core.file_errors import file_error
 from ..._findings.finding import Place
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, kind_of_token, utc_text
+from ..._nats.nkey import USER_KEY, is_public_key
 from .config_accounts import ENABLED, jetstream_enabled
 from .config_keys import top_level
 from .config_links import address_of
-from .config_parser import MAX_DEPTH, Node, parse_file
+from .config_parser import MAX_DEPTH, Node, UnknownText, parse_file
 from .deployments import JWT, is_address, tokens_below
 from .files import STANDARD_INPUT, read_text
 from .setting_keys import (
@@ -38,7 +39,7 @@ from .subtrie_json import is_subtrie_json
 
 #: Values that are not shown: they may be secrets, or are long.
 _HIDDEN = re.compile(
-    "pass|token|nkey|seed|secret|cred|url|jwt|cookie|operator|resolver|preload|key|exp|nbf"
+    "pass|token|nkey|seed|secret|sentinel|cred|url|jwt|cookie|operator|resolver|preload|key|exp|nbf"
 )
 _LOGIN = re.compile(r"//[^/@]*@")
 _PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
@@ -297,6 +298,11 @@ def _label(node: Node) -> str:
     return " ".join(_words(fields))
 
 
+def _is_seed(nkey: Any) -> bool:
+    """Return False for the nkey of a user, which is public; that of a remote is a seed."""
+    return not (isinstance(nkey, UnknownText) or is_public_key(str(nkey), USER_KEY))
+
+
 def _words(fields: dict[str, Node]) -> Iterator[str]:
     for kind in ("stream", "service"):
         if kind in fields:
@@ -314,7 +320,7 @@ def _words(fields: dict[str, Node]) -> Iterator[str]:
             yield f"of {fields['account'].value}"
         return
     for key in ("user", "nkey", "name", "destination", "key", "public_key"):
-        if key in fields:
+        if key in fields and not (key == "nkey" and _is_seed(fields[key].value)):
             yield str(fields[key].value)
             return
     if address := address_of(fields):
