@@ -14,8 +14,10 @@ from servers import monitor, serving
 from subtrie.acl import Deployment
 
 ACCOUNT = key(nkeys.PREFIX_BYTE_ACCOUNT).public_key.decode()
+CURVE = "XAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB7QO7"
 USER = key(nkeys.PREFIX_BYTE_USER).public_key.decode()
 EVERYTHING = "Permissions()"
+UNKNOWN = "Permissions(undetermined) the authorization callout of"
 RULES = "Permissions(publish_allow=('a',))"
 REPLIES = "Permissions(publish_allow=(), allow_responses=ResponseLimit(max={}, expires={}))"
 IMPORT = (
@@ -91,6 +93,11 @@ BLOCKS = {
             "{ publish: a }", {"user u of $G": RULES}),
         "proxy_required": ("true", {}), "timeout": ("7", {}),
     }),
+    **{f"callout of {name}": ("authorization {{ users: [ {{ user: u }} ]\n{} }}", {
+        "auth_callout auth_hook": (f"{{ issuer: {ACCOUNT}, {name}: [u] }}", {
+            "callout": "$G", "user other users of $G": f"{UNKNOWN} $G",
+            "user u of $G": "Permissions(publish_deny=('$SYS.REQ.USER.AUTH',))"}),
+    }) for name in ("auth_users", "users")},
     "one user": ("authorization {{ {} }}", {
         "user username": ("u", {"user u of $G": EVERYTHING, "user anyone of $G": None}),
         "token": ("u", {"user token of $G": EVERYTHING, "user anyone of $G": None}),
@@ -102,10 +109,10 @@ BLOCKS = {
                 "accounts {{ A {{}}, B {{ users: [ {{ user: b }} ] }} }}", {
         "account acc": ("A", {
             "callout": "A", "user u of $G": EVERYTHING,
-            **{f"user {name}": "Permissions(undetermined) the authorization callout of A"
+            **{f"user {name}": f"{UNKNOWN} A"
                for name in ("A/other users of A", "B/b of B", "B/other users of B",
                             "other users of $G")}}),
-        "allowed_accounts": ("[A]", {"user B/b of B": EVERYTHING}),
+        "xkey key": (CURVE, {}), "allowed_accounts": ("[A]", {"user B/b of B": EVERYTHING}),
     }),
     "account": ("jetstream: on\naccounts {{ A {{ users: [ {{ user: a }} ]\n{} }}\n"
                 "B {{ exports: [ {{ stream: s.* }} ] }} }}", {
