@@ -277,10 +277,10 @@ class _Scan:
         uses = []
         for of in self.evaluator.of(argument(event.node, 0, "host"), event.scope, given):
             for route in self.evaluator.of(argument(event.node, 1, "route"), event.scope, given):
-                whose = literal_text(of)
-                if whose is None:
+                if (whose := literal_text(of)) is None:
                     use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
-                    message = f"{verb}: the host of the event depends on {of[0]}"
+                    why = ", ".join(h.why for h in of if not isinstance(h, str))
+                    message = f"{verb}: the host of the event depends on {why}"
                     self._report(facts, kind, site, message, use)
                     continue
                 try:
