@@ -25,6 +25,8 @@ IMPORT = (
     "A {{ imports: [ {{ KIND: {{ account: B, subject: s.* }}\n{} }} ] }} }}"
 )
 LISTS = "authorization {{{{ users: [ {{{{ user: u, permissions {{{{ {} }}}} }}}} ] }}}}"
+#: Of a flag that changes something, the value that changes nothing.
+DEFAULTS = {"true": "false", "false": "true"}
 #: A block around a key, and for each key and its other names the value and what it changes.
 BLOCKS = {
     "top": ("{}", {
@@ -131,9 +133,14 @@ BLOCKS = {
     "export": ("accounts {{ B {{}}, A {{ exports: [ {{ service: a.*\n{} }} ] }} }}", {
         "accounts": ("[B]", {"A exports": "service a.* to ('B',) at 0"}),
         "account_token_position": ("2", {"A exports": "service a.* to None at 2"}),
-        "response response_type": ("stream", {}), "latency": ("l", {}), "allow_trace": ("true", {}),
+        "response response_type": ("stream", {}), "latency": ("{ sampling: 7, subject: l }", {}),
+        "allow_trace": ("true", {}),
         "threshold response_threshold response_max_time response_time": ("'7s'", {}),
     }),
+    **{f"response {word}": (
+        "accounts {{ A {{ exports: [ {{ service: a, response: WORD\n{} }} ] }} }}".replace(
+            "WORD", word), {"latency": ("l", {})})
+       for word in ("single", "singleton", "stream", "chunk", "chunked")},
     "stream import": (IMPORT.replace("KIND", "stream"), {
         "to": ("t.$1", {"A imports": "stream s.* of B as t.$1"}),
         "prefix": ("p", {"A imports": "stream s.* of B as p.s.*"}),
@@ -143,6 +150,9 @@ BLOCKS = {
         "to": ("t.$1", {"A imports": "service s.* of B as t.$1"}),
         "prefix": ("p", {}), "share allow_trace": ("true", {}),
     }),
+    **{f"{name} of a mapping": ("{}", {
+        "mappings": (f"{{ a: {{ {name}: b, weight: 7 }} }}", {"$G maps": "a to b 7 None"})})
+       for name in ("dest", "destination")},
     "mapping": ("mappings {{ a: [ {{ dest: b, weight: 7 }}, {{ dest: c, weight: 5\n{} }} ] }}", {
         "cluster": ("d", {"$G maps": "a to b 7 None, a to c 5 d"}),
     }),
@@ -199,6 +209,11 @@ BLOCKS = {
         "token": ("w", {"user token of $G": EVERYTHING}),
         "password pass": ("w", {}), "timeout": ("7", {}),
     }) for name in ("websocket", "ws", "mqtt")},
+    "system alone": ("accounts {{ S {{ users: [ {{ user: s }} ] }} }}\n{}", {
+        "system_account system": ("S", {
+            "account $SYS": None, "system": "S",
+            "user anyone of $G": "Permissions() no-authorization"}),
+    }),
     "known user": ("authorization {{ users: [ {{ user: u }} ] }}\n{}", {
         "no_auth_user": ("u", {"anonymous": "u", "user u of $G": "Permissions() no-auth-user"}),
     }),
@@ -247,6 +262,9 @@ def test_each_key_changes_what_it_is_about_and_nothing_else(block, tmp_path):
             for spelling in {name, name.title()} - {"System_Account", "System"}:
                 path.write_text(around.format(f"{spelling}: {value}"))
                 assert told(path) == expected, spelling
+                if value in DEFAULTS:
+                    path.write_text(around.format(f"{spelling}: {DEFAULTS[value]}"))
+                    assert told(path) == plain, spelling
     for one, two in combinations([each for _, each in keys.values() if each], 2):
         assert one != two
 
