@@ -285,6 +285,7 @@ async def test_handlers_share_values_through_the_cache(make):
         assert (len(one._cache), len(two._cache)) == (0, 1)
         await one.cache.store("both", "x", replicate=True)
         assert len(two._cache) == 2
+        assert await two.cache.load("both") == b"x", "all hold the same"
         two._cache.hold("both", b"y")
         assert await one.cache.load("both") is None, "two values for one key are none"
         assert await two.cache.load("both") is None

@@ -493,11 +493,13 @@ async def test_what_is_refused_before_the_loop_is_told_as_any_error(make_memory,
         runner = shop._server.runner
         runner._respond = lambda to, response: sent.append((to, response))
         endpoint = shop._server.own_endpoints[0]
-        request = within(1.0, 1, asyncio.get_running_loop().time())
+        now, trace = asyncio.get_running_loop().time(), "7f" * 16
+        request = within(1.0, 1, now, Traceparent=f"00-{trace}-{'1' * 16}-01")
         runner.refuse(endpoint, "subject", request, "reply")
         ((to, response),) = sent
         assert (to, response.status) == ("reply", 503)
         assert (b"\n " in response.body) is (deployment == "LOCAL")
+        assert trace.encode() in response.body
         assert runtime.metrics.rejects["overload"] == 1
         runtime.deployment = "TESTING"
 
