@@ -177,6 +177,7 @@ COLUMNS: dict[str, Callable[[list[Any]], Any]] = {
     "dictionary with a null value": lambda rows: pa.DictionaryArray.from_arrays(
         pa.array(range(len(rows)), pa.int16()), pa.array(rows, pa.string())
     ),
+    "dictionary of what is there": lambda rows: pa.array(rows, pa.string()).dictionary_encode(),
     "slice of a dictionary": lambda rows: around(rows, pa.string()).dictionary_encode(),
     "dictionary of a slice": lambda rows: pa.array(
         ["zz", None, *rows, "yy"], pa.string()
@@ -203,7 +204,8 @@ COLUMNS: dict[str, Callable[[list[Any]], Any]] = {
 }  # fmt: skip
 CONTENTS: list[list[Any]] = [
     [], ["a.b"], [None], ["a.b", "a.*", "x.y"], ["a.b", None, "x.y"], ["a.b", "a..b", "x.y"],
-    ["é.b", "a.日", "😀"], [None, None, ""], ["a", "*", ">"], ["a.b", "\ud800", "q q"],
+    ["é.b", "a.日", "😀"], [None, None, ""], ["a", "x.y", None, None, "a.b"], ["a", "*", ">"],
+    ["a.b", "\ud800", "q q"],
     ["p.reply._.a_b.c_d.id-1", None, "p.safe.443.a_b.c_d._.GET.x"],
 ]  # fmt: skip
 

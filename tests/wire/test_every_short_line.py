@@ -17,8 +17,8 @@ from subtrie.reference._wire.parser import NAMES as OF_CONN
 MOST = 6  # arguments; no operation with a fixed number has more than five
 #: What stands in the place of each argument in turn, by dialect.
 WORDS = {
-    "server": [b"0", b"x", b"+", b"|", b"07", b"9" * 10, b"RSID:1:2"],
-    "strict": [b"0", b"x", b"*", b"a..b"],
+    "server": [b"0", b"x", b"+", b"|", b"0" * 8 + b"2", b"0" * 9 + b"2", b"9" * 10, b"RSID:1:2"],
+    "strict": [b"0", b"x", b"*", b"a..b", b"ab\xff"],
 }
 #: Words around eight bytes, as many as a search for blanks reads at once.
 LONG = [b"a" * length for length in (7, 8, 9, 16, 17)] + [b"aaaaaaa\rb", b"\x01" * 9, b"\xe9" * 9]
@@ -35,7 +35,7 @@ TEXTS = [
 ]
 JSONS = [
     b"{}", b"{", b"}", b"{}{}", b"[]", b"1", b"null", b'"a"', b'{"a":1}', b'{"a":12}',
-    b'{"a":-12.50E+17}',
+    b'{"a":-12.50E+17}', b'{"a":"\\\xff"}', b'{"a":"\\\\\xff"}', b'{"a":"\\\\\\\xff"}',
     b'{"a":012}', b'{"a":1,"a":2}', b'{"a":1,}', b'{"a"}', b'{a:1}', b"{'a':1}", b'{"a":"\xff"}',
     b'{"a":"\\ud800"}', b'{ "a" : [ 1 , { } ] }', b'{"a":"\x01"}', b'{"a":tru}', b"\xef\xbb\xbf{}",
 ]  # fmt: skip
@@ -76,7 +76,8 @@ def named(conn: str) -> list[bytes]:
 def with_payload(words: tuple[bytes, ...]) -> bytes:
     """Return what follows a line: as many bytes as its last argument says, if it says so."""
     last = words[-1] if words else b""
-    return b"x" * int(last) + b"\r\n" if last.isdigit() and len(last) < 3 else b"\r\n"
+    size = int(last) if last.isdigit() else 0
+    return (b"x" * size if size < 100 else b"") + b"\r\n"
 
 
 def counted(count: int) -> tuple[bytes, ...]:
