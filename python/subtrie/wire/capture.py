@@ -150,8 +150,10 @@ class Writer:
         if self._file is None or self._size >= self.rotate:
             self._begin()
         assert self._file is not None
-        self._file.write(row)
         self._size += len(row)
+        left = memoryview(row)
+        while left:  # a disk that is nearly full takes a part of it
+            left = left[self._file.write(left) :]
 
     def _begin(self) -> None:
         """Begin a new file."""
