@@ -31,8 +31,11 @@ def send_file(spark: SparkSession, name: str, data: bytes | memoryview) -> None:
         return
     path = os.path.join(_folder(), name)
     if not os.path.exists(path):
-        with open(path, "wb") as file:
-            file.write(data)
+        with tempfile.TemporaryDirectory(dir=_folder()) as begun:
+            part = os.path.join(begun, name)
+            with open(part, "wb") as file:
+                file.write(data)
+            os.replace(part, path)
     spark.addArtifact(path, file=True)
     sent.add(name)
 
