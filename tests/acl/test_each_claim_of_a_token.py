@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from operators import Operator, key, token
 
+from subtrie import PermissionsError
 from subtrie._cli.app import app
 from subtrie.acl import Deployment, Permissions, ResponseLimit
 from subtrie.acl._uncompared import uncompared
@@ -227,3 +228,74 @@ def test_each_claim_of_an_operator_is_compared_by_itself(tmp_path):
         system = Deployment.load(tmp_path / "new").system_account
         assert (system is not None) is (name == "system_account"), name
         (tmp_path / "new" / "account.jwt").unlink()
+
+
+#: Claims of an account, and what its user is told to be granted; a reason if it is refused.
+DECIDING = [
+    ({"default_permissions": {"pub": {"allow": ["a"]}}}, "Permissions(publish_allow=('a',))"),
+    ({"authorization": {"auth_users": ["U"]}}, "the authorization callout of the account"),
+    ({"authorization": {"allowed_accounts": ["*"]}}, "Permissions()"),
+    ({"authorization": {"xkey": "X"}}, "Permissions()"),
+    ({"revocations": {"*": 2**40}}, "jwt-revoked"), ({"revocations": {"*": 1}}, "Permissions()"),
+    ({"revocations": {"USER": 2**40}}, "jwt-revoked"),
+    ({"revocations": {"USER": 1}}, "Permissions()"),
+    ({"revocations": {OTHER: 2**40}}, "Permissions()"),
+    ({"signing_keys": [OTHER]}, "Permissions()"), ({"mappings": {"a": [{"subject": "b"}]}},
+                                                   "Permissions()"),
+    ({"exports": [EXPORT]}, "Permissions()"), ({"limits": {"subs": 1}}, "Permissions()"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claims", "granted"), DECIDING)
+def test_each_claim_of_an_account_decides_about_its_users_or_not(claims, granted, tmp_path):
+    jwt, seed = OPERATOR.user({})
+    public = nkeys.from_seed(seed.encode()).public_key.decode()
+    account = OPERATOR.account_token(json.loads(json.dumps(claims).replace("USER", public)))
+    path = tmp_path / "user.jwt"
+    path.write_text(jwt)
+    if granted == "jwt-revoked":
+        with pytest.raises(PermissionsError) as caught:
+            Permissions.load(path, account_jwt=account)
+        assert caught.value.reason == granted
+        return
+    found = Permissions.load(path, account_jwt=account)
+    assert (repr(found) if found.determined else found.decided_by) == granted
+
+
+def test_a_user_has_the_connections_and_the_time_of_its_own_claims(tmp_path):
+    path = tmp_path / "user.jwt"
+    for claims, beside, expected in (
+        ({"allowed_connection_types": ["mqtt"]}, {}, (("MQTT",), None, None)),
+        ({}, {"exp": LATE}, ((), None, LATE)), ({}, {"nbf": EARLY}, ((), EARLY, None)),
+        ({"connection_types": ["mqtt"], "exp": LATE, "nbf": EARLY}, {}, ((), None, None)),
+    ):  # fmt: skip
+        path.write_text(OPERATOR.user(claims, claims=beside)[0])
+        found = Permissions.load(path)
+        validity = found.validity
+        assert (found.connection_types, validity.not_before, validity.expires) == expected
+
+
+#: What an export has besides, and whether it may be imported without an activation token.
+OFFERS = [
+    ({}, True), ({"token_req": True}, False), ({"token_req": False}, True),
+    ({"account_token_position": 2}, True), ({"account_token_position": 1}, False),
+    ({"account_token_position": 0}, True), ({"revocations": {"*": 2**40}}, True),
+    ({"type": "stream"}, False), ({"subject": "z.*"}, False), ({"subject": "q.>"}, True),
+    ({"advertise": True}, True), ({"allow_trace": True}, True), ({"name": "n"}, True),
+    ({"response_type": "Stream"}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "allowed"), OFFERS)
+def test_each_field_of_an_export_lets_it_be_imported_or_not(more, allowed, tmp_path):
+    exporter = OPERATOR.account.public_key.decode()
+    export = {"type": "service", "subject": "q.*", **more}
+    taken = {"type": "service", "subject": f"q.{OTHER}", "account": exporter}
+    nats = {"type": "account", "imports": [taken]}
+    (tmp_path / "exporter.jwt").write_text(OPERATOR.account_token({"exports": [export]}))
+    (tmp_path / "importer.jwt").write_text(token(OPERATOR.key, OTHER, "importer", nats))
+    found = Deployment.load(tmp_path)
+    assert [each.subject for each in found.accounts["importer"].imports if not each.implied] == (
+        [f"q.{OTHER}"] if allowed else []
+    )
+    assert bool(found.ignored) is not allowed

@@ -69,7 +69,9 @@ def test_mappings_and_exports_as_a_broker_tells_them(tmp_path):
         Target("p", 30), Target("q", 50), Target("r", 40, "z"),
     )  # fmt: skip
     assert account.jetstream is False
-    assert loaded(tmp_path, detail(jetstream_enabled=True)).accounts["A"].jetstream
+    for enabled in (True, False):
+        told = loaded(tmp_path, detail(jetstream_enabled=enabled))
+        assert told.accounts["A"].jetstream is enabled
 
 
 def test_of_what_every_broker_adds_the_imports_from_the_system_account_are_left_out(tmp_path):
