@@ -61,7 +61,7 @@ OF_NO_EFFECT = {
             "authorization: { publish: a }\n",
     "account": "default_permissions: { publish: a }\n",
     "cluster": f"{_TIMES}{_SOCKET}cluster_advertise: h\nconnect_backoff: true\n"
-               "write_timeout: close\n",
+               "write_timeout: close\nauthorization { timeout: 7 }\n",
     "gateway": "host: h\nnet: h\nadvertise: h\nconnect_retries: 3\nconnect_backoff: true\n"
                "write_deadline: '3s'\nwrite_timeout: close\n",
     "leafnodes": "host: h\nnet: h\nadvertise: h\nno_advertise: true\nreconnect: 3\n"
@@ -73,7 +73,7 @@ OF_NO_EFFECT = {
                "websocket_compress: true\nwebsocket_compression: true\nws_no_masking: true\n"
                "websocket_no_masking: true\nignore_discovered_servers: true\ndial_timeout: '3s'\n",
     "websocket": "host: h\nnet: h\nadvertise: h\nhandshake_timeout: '3s'\ncompression: true\n"
-                 "headers: {}\ncompress: true\nping_interval: '3s'\n",
+                 "headers { a: b }\ncompress: true\nping_interval: '3s'\n",
     "mqtt": "host: h\nnet: h\nack_wait: '3s'\nackwait: '3s'\njs_api_timeout: '3s'\n"
             "api_timeout: '3s'\nmax_ack_pending: 7\nmax_pending: 7\nmax_inflight: 7\n"
             "stream_replicas: 3\nconsumer_replicas: 3\nconsumer_memory_storage: true\n"
@@ -81,9 +81,10 @@ OF_NO_EFFECT = {
     "jetstream": "store: x\nstore_dir: x\nstoredir: x\nsync: always\nsync_interval: always\n"
                  "max_memory_store: 7\nmax_mem_store: 7\nmax_mem: 7\nmax_file_store: 7\n"
                  "max_file: 7\nkey: k\nek: k\nencryption_key: k\nprev_key: k\nprev_ek: k\n"
-                 "prev_encryption_key: k\ncipher: aes\ntpm: {}\nunique_tag: az\n"
+                 "prev_encryption_key: k\ncipher: aes\ntpm { keys_file: x }\nunique_tag: az\n"
                  "max_outstanding_catchup: 7\nmax_buffered_size: 7\nmax_buffered_msgs: 7\n"
-                 "request_queue_limit: 7\ninfo_queue_limit: 7\nlimits: {}\nmeta_compact: 7\n"
+                 "request_queue_limit: 7\ninfo_queue_limit: 7\nlimits { max_ha_assets: 7 }\n"
+                 "meta_compact: 7\n"
                  "meta_compact_size: 7\nmeta_compact_sync: true\nmax_concurrent_io: 7\n"
                  "strict: true\n",
     "account jetstream": "max_memory: 7\nmax_mem: 7\nmem: 7\nmemory: 7\nmax_store: 7\n"
@@ -92,7 +93,7 @@ OF_NO_EFFECT = {
                          "max_stream_bytes: true\nmax_bytes: true\nmem_max_stream_bytes: 7\n"
                          "memory_max_stream_bytes: 7\ndisk_max_stream_bytes: 7\n"
                          "store_max_stream_bytes: 7\nmax_ack_pending: 7\n",
-    "tls": "timeout: 3\ncert_file: x\nkey_file: x\ncipher_suites: []\ncurve_preferences: []\n"
+    "tls": "timeout: 3\ncert_file: x\nkey_file: x\ncipher_suites: [x]\ncurve_preferences: [x]\n"
            "connection_rate_limit: 7\nmin_version: '1.3'\nhandshake_first: true\nfirst: true\n"
            "immediate: true\n",
 }  # fmt: skip

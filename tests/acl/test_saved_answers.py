@@ -104,6 +104,11 @@ def test_connections_are_users_with_their_subscriptions(tmp_path):
     assert not found.users["A/u"].determined
 
 
+@pytest.mark.parametrize("key", ["authorized_user", "jwt", "name_tag"])
+def test_each_field_of_an_answer_with_logins_tells_that_it_is_one(key, tmp_path):
+    assert "client 7" in loaded(tmp_path, connections({"cid": 7, key: ""})).users
+
+
 def test_who_subscribes_a_pattern_now_is_told_for_each_account(tmp_path):
     rows = ({**ROW, "account": name, "authorized_user": f"u{name}"} for name in "AB")
     found = loaded(tmp_path, connections(*rows))
