@@ -299,3 +299,13 @@ def test_each_field_of_an_export_lets_it_be_imported_or_not(more, allowed, tmp_p
         [f"q.{OTHER}"] if allowed else []
     )
     assert bool(found.ignored) is not allowed
+
+
+@pytest.mark.parametrize("key", ["system_account", "system", "port"])
+def test_a_configuration_names_the_system_account_before_its_operator(key, tmp_path):
+    nats = {"type": "operator", "system_account": "OF_THE_OPERATOR"}
+    jwt = token(OPERATOR.key, OPERATOR.key.public_key.decode(), "op", nats)
+    path = tmp_path / "nats.conf"
+    path.write_text(f"{key}: {7 if key == 'port' else 'HERE'}\noperator: {jwt}\n")
+    expected = "OF_THE_OPERATOR" if key == "port" else "HERE"
+    assert Deployment.load(path).system_account == expected

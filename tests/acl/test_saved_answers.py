@@ -46,6 +46,7 @@ def test_an_account_as_a_broker_tells_it(tmp_path):
                         {"subject": "r", "weight": 40, "cluster": "z"}]},
     ), {**detail(), "system_account": "S"})  # fmt: skip
     assert found.system_account == "S"
+    assert loaded(tmp_path, {**detail(), "system_account": ""}).system_account is None
     assert found.ignored == ["A: the broker ignores the service import e"]
 
 
