@@ -124,7 +124,7 @@ def open_run(out: str | os.PathLike[str]) -> Run:
         OSError: There is no result.
         ValueError: Its manifest is damaged, or of a newer version.
     """
-    folder = RunFolder(out)
+    folder = RunFolder(out, only_read=True)
     return Run.of_folder(folder.summary(), folder)
 
 

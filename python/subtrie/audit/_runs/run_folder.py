@@ -50,16 +50,18 @@ class RunFolder:
 
     Args:
         target: A local path, or a URI that ``pyarrow.fs`` can open; None for a temporary result.
+        only_read: Whether nothing is written to it; a refusal then advises no other directory.
 
     Raises:
         OutputFolderError: The directory holds something other than an earlier result.
     """
 
-    def __init__(self, target: str | os.PathLike[str] | None) -> None:
+    def __init__(self, target: str | os.PathLike[str] | None, *, only_read: bool = False) -> None:
         self.temporary = target is None
         path = tempfile.mkdtemp(prefix="subtrie-audit-") if target is None else os.fspath(target)
         self.path = path if "://" in path else os.path.abspath(path)
         self.files, self.root = open_folder(self.path)
+        self._advice = "" if only_read else "; choose another output directory"
         self._is_new = self._check()
         self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
 
@@ -245,14 +247,13 @@ class RunFolder:
             names = {each.base_name for each in found}
         if names is None or not all(_OWN.fullmatch(name) for name in names):
             raise OutputFolderError(
-                f"{shown_path(self.path)} exists and is not an audit result; choose "
-                "another output directory"
+                f"{shown_path(self.path)} exists and is not an audit result{self._advice}"
             )
         if MANIFEST in names:
             try:
                 read_manifest(self.path)
             except ValueError as error:  # damaged, or newer: its files are not ours to remove
-                raise OutputFolderError(f"{error}; choose another output directory") from None
+                raise OutputFolderError(f"{error}{self._advice}") from None
         return False
 
 
