@@ -109,7 +109,7 @@ ERRORS = {
     "the status of an error is 200 to 999, not 7": lambda: HTTPError("x", status=7),
     "max_at_work must be at least 1, not 0": lambda: Connector(SHOP, max_at_work=0),
     "deployment must be one of PROD, LAB, LOCAL, TESTING, not 'X'": (
-        lambda: Connector(SHOP, deployment="X")
+        lambda: Connector(SHOP, deployment="x")
     ),
     "the interval of a ticker must be above 0, not -3": lambda: Connector(SHOP).every(-3)(print),
     "ports are numbers from 1 to 65535, not [70000]": lambda: ingress(
