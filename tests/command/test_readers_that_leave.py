@@ -27,7 +27,7 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_reader_that_leaves_is_no_error(command, folder, monkeypatch, capsys):  # noqa: F811
+def test_a_reader_that_leaves_is_not_an_error(command, folder, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(folder)
     end, into = os.pipe()
     os.close(end)
@@ -46,7 +46,7 @@ def test_nearly_every_verb_is_among_them():
     assert len(asked) > len(found) * 0.75, set(found) - set(asked)
 
 
-def test_what_is_left_in_the_buffer_is_no_error_at_the_end_of_the_program(folder):  # noqa: F811
+def test_what_is_left_in_the_buffer_is_not_an_error_at_the_end(folder):  # noqa: F811
     program = subprocess.Popen(
         [sys.executable, "-m", "subtrie.cli", "audit", "shop.log"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

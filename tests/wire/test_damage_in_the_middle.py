@@ -1,4 +1,4 @@
-"""What cannot be read is told in its place, and what follows it is read as without it."""
+"""A bad line of a log is told in its place, and what follows it is read as without it."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import socket
 import struct
 import threading
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from patience import PATIENCE, until
+from subtrie._cli.app import app
 from subtrie.wire import Tap, capture
 
 _RESET = struct.pack("ii", 1, 0)  # closing sends RST and not FIN
@@ -158,3 +161,22 @@ def test_a_tap_that_cannot_begin_has_closed_its_capture(
         with pytest.raises((OSError, OverflowError, UnicodeError)):
             asyncio.run(tap.__aenter__())
         assert set(threading.enumerate()) == before
+
+
+def test_signals_do_after_the_command_what_they_did_before(tmp_path: Path) -> None:
+    noted: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, _: noted.append(number))
+        for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            at = f"127.0.0.1:{taken.getsockname()[1]}"
+            words = ["tap", "--listen", at, "--to", at, "--out", str(tmp_path)]
+            assert CliRunner().invoke(app, words).exit_code == 2
+        for each in before:
+            signal.raise_signal(each)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert noted == list(before)

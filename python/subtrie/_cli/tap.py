@@ -36,6 +36,10 @@ class Address(_Type):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
+#: The signals that end the recording.
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
 @click.command()
 @click.option(
     "--listen", type=Address(), default=":4333", show_default=True, help="The address to listen on."
@@ -86,11 +90,15 @@ def tap(
       subtrie tap --to 127.0.0.1:4222 --out capture
       subtrie tap --listen :5333 --to 127.0.0.1:4222 --out capture --json
     """
+    before = {number: signal.getsignal(number) for number in _STOPS}
     try:
         opened = Tap(to=to, out=out, listen=listen, kind=kind, rotate=rotate)
         error = asyncio.run(_until_stopped(opened, as_json))
     except OSError as caught:
         error = caught
+    finally:
+        for number, handler in before.items():  # asyncio leaves those of Python in their place
+            signal.signal(number, handler)
     if error is not None:
         click.echo(f"subtrie: {printable(str(error))}", err=True)
         context.exit(2)
@@ -100,7 +108,7 @@ async def _until_stopped(opened: Tap, as_json: bool) -> Exception | None:
     """Run the proxy until a signal; return the error that stopped the recording, if any."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPS:
         loop.add_signal_handler(number, stop.set)
     async with opened:
         if as_json:
