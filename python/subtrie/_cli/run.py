@@ -125,13 +125,12 @@ def _run_again_and_again(arguments: list[str]) -> int:
 
 def _end(program: subprocess.Popen[bytes]) -> None:
     """End a program: first by SIGTERM, so that running handlers finish."""
-    if program.poll() is None:
-        program.terminate()
-        try:
-            program.wait(_STOP_LIMIT)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
+    program.terminate()  # which does nothing to one that has ended
+    try:
+        program.wait(_STOP_LIMIT)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
 
 
 def _files() -> dict[str, int]:
