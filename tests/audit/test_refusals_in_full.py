@@ -161,7 +161,7 @@ def test_of_source_trees():
 
 
 EXPECTED = [
-    ('{"expect": [{"empty": "replies"}, {"empty": "nowhere"}]}',
+    ('{"expect": [{"empty": "replies"}, {"empty": "nowhere"}, {"empty": "replies"}]}',
      "own.json: expectation 2: there is no table 'nowhere'"),
     ('[{"unique": "replies", "columns": ["plane", "x"]}]',
      "own.json: expectation 1: table 'replies' has no column 'x'"),
