@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 
+import nkeys
 import pytest
+from operators import key
 
 from servers import find_binary
 from subtrie.acl._uncompared import uncompared
@@ -134,6 +136,7 @@ SPELLINGS = {
         "no_system_account: true|no_sys_acc: true", "cluster { port: 1 }|cluster { listen: 2 }",
         "jetstream: enabled|jetstream: true", "jetstream: on|jetstream { store_dir: x }",
         "jetstream: off|jetstream: disabled", "jetstream: enable|jetstream: Enabled",
+        "jetstream { ENABLE: off }|jetstream: off", "jetstream { Enabled: true }|jetstream {}",
         "jetstream { enabled: true }|jetstream {}", "jetstream { enabled: off }|jetstream: false",
         "max_payload: 1048576|", "max_connections: 65536|", "max_subscriptions: -1|",
         "no_auth_user: ''|", "trusted: [x, y]|trusted: [y, x]", "trusted: [x, x]|trusted: [x]",
@@ -289,3 +292,44 @@ def test_each_key_that_counts_is_named_by_itself(block, tmp_path):
         assert capitals == ([] if key == "system_account" else [part])
     (tmp_path / "all.conf").write_text(BLOCKS[block].format("".join(lines)))
     assert unknown(tmp_path / "all.conf") == []
+
+
+KEYS = [key(nkeys.PREFIX_BYTE_USER).public_key.decode() for _ in range(2)]
+#: A list, the field by which its elements are told apart, another one, and the label of the list.
+LISTED = {
+    "gateway {{ name: g, gateways: [ {} ] }}": ("name: {}", "tls: x{}", "gateway / gateways"),
+    "mappings {{ a: [ {} ] }}": ("destination: {}", "weight: 1{}", "mappings / a"),
+    "mappings {{ b: [ {} ] }}": ("dest: {}", "weight: 1{}", "mappings / b"),
+    "proxies {{ trusted: [ {} ] }}": ("key: {}", "other: {}", "proxies / trusted"),
+    "PROXIES {{ trusted: [ {} ] }}": ("public_key: {}", "other: {}", "proxies / trusted"),
+    "authorization {{ users: [ {} ] }}": ("user: {}", "proxy_required: 1{}",
+                                          "authorization / users"),
+    "accounts {{ A {{ users: [ {} ] }} }}": ("nkey: {}", "proxy_required: 1{}",
+                                             "accounts / A / users"),
+    "cluster {{ users: [ {} ] }}": ("username: {}", "other: {}", "cluster / users"),
+    "leafnodes {{ authorization {{ users: [ {} ] }} }}": (
+        "user: {}", "account: 1{}", "leafnodes / authorization / users"),
+    "leafnodes {{ remotes: [ {} ] }}": ("url: 'nats://{}'", "account: {}", "leafnodes / remotes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("block", LISTED)
+def test_elements_of_a_list_are_told_apart_by_their_name_not_their_place(block, tmp_path):
+    name, other, where = LISTED[block]
+    names = KEYS if name.startswith("nkey") else ["x", "y"]
+    rows = [f"{{ {name.format(each)}, {other.format(0)} }}" for each in names]
+
+    def compared(*lists):
+        for side, listed in zip(("old", "new"), lists, strict=True):
+            (tmp_path / f"{side}.conf").write_text(block.format(", ".join(listed)))
+        found = uncompared(tmp_path / "old.conf", tmp_path / "new.conf", env={})
+        return [" / ".join(each.keys) for each in found]
+
+    assert compared(rows, rows[::-1]) == []
+    changed = [rows[0], rows[1].replace(other.format(0), other.format(2))]
+    if "remotes" in block:  # the account is part of the label
+        assert compared(rows, changed) == [f"{where} / y for 2", f"{where} / y for 0"]
+    else:
+        assert compared(rows, changed[::-1]) == [
+            f"{where} / {names[1]} / {other.partition(':')[0]}"
+        ]
