@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, settings
 from engines import ENGINES, use_engine
 from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
+from unchanged_process import commands_leave_the_process_as_it_was
 
 __all__ = [
-    "engine", "engine_in_use", "few_objects", "pytest_collection_finish",
-    "pytest_collection_modifyitems", "pytest_configure", "pytest_runtest_makereport", "trie",
+    "commands_leave_the_process_as_it_was", "engine", "engine_in_use", "few_objects",
+    "pytest_collection_finish", "pytest_collection_modifyitems", "pytest_configure",
+    "pytest_runtest_makereport", "trie",
 ]  # fmt: skip
 
 # No clock gates a test: a property holds or not, and a busy machine changes neither.
