@@ -50,6 +50,7 @@ def test_what_is_left_in_the_buffer_is_not_an_error_at_the_end(folder):  # noqa:
     program = subprocess.Popen(
         [sys.executable, "-m", "subtrie.cli", "audit", "shop.log"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )  # fmt: skip
     assert program.stdout is not None
     program.stdout.close()
