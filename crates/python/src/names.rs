@@ -28,13 +28,13 @@ pub fn check_name<'py>(
     let Ok(string) = text.cast::<PyString>() else {
         return Err(type_error(text, "text", "str"));
     };
-    let (level, windows) = (level.0.as_ref(), windows.0.as_ref());
+    let (level, windows) = (level.0, windows.0);
     let kind_name = option_text(kind, "kind")?;
-    let level_name = match level {
+    let level_name = match &level {
         Some(given) => option_text(given, "level")?,
         None => "adr6",
     };
-    let is_windows = match windows {
+    let is_windows = match &windows {
         None => false,
         Some(given) => match given.cast::<PyBool>() {
             Ok(flag) => flag.is_true(),
@@ -47,7 +47,7 @@ pub fn check_name<'py>(
     let Some(parsed_level) = Level::from_name(level_name) else {
         return Err(PyValueError::new_err(format!(
             "level must be 'adr6', 'go-client' or 'cli', not {}",
-            level.map_or_else(
+            level.as_ref().map_or_else(
                 || Ok(String::new()),
                 |given| given.repr().map(|r| r.to_string())
             )?
@@ -71,10 +71,7 @@ pub fn check_name<'py>(
             first_surrogate(string)?,
         ),
     };
-    let level = level.map_or_else(
-        || pyo3::intern!(py, "adr6").clone().into_any(),
-        Clone::clone,
-    );
+    let level = level.unwrap_or_else(|| pyo3::intern!(py, "adr6").clone().into_any());
     let windows = PyBool::new(py, is_windows).to_owned().into_any();
     let parts = [
         text.clone(),
