@@ -333,3 +333,27 @@ def test_elements_of_a_list_are_told_apart_by_their_name_not_their_place(block, 
         assert compared(rows, changed[::-1]) == [
             f"{where} / {names[1]} / {other.partition(':')[0]}"
         ]
+
+
+#: Blocks whose keys are names that the configuration chooses.
+OF_NAMES = {
+    "accounts {{ {}: {{ users: [ {{ user: u }} ], mappings {{ a: VALUE }} }} }}": "accounts",
+    "mappings {{ {}: VALUE }}": "mappings",
+    "accounts {{ A {{ mappings {{ {}: VALUE }} }} }}": "accounts / A / mappings",
+    "operator: [x]\nresolver_preload {{ {}: VALUE }}": "resolver_preload",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("block", OF_NAMES)
+def test_a_name_is_a_name_also_if_it_is_a_key_elsewhere(block, tmp_path):
+    paths = [tmp_path / "old.conf", tmp_path / "new.conf"]
+    for name, other in (("debug", "Debug"), ("pass", "password"), ("timeout", "port")):
+        texts = [block.format(name), block.format(name), block.format(other)]
+        for value, new in (("two", texts[1]), ("one", texts[2])):
+            paths[0].write_text(texts[0].replace("VALUE", "one"))
+            paths[1].write_text(new.replace("VALUE", value))
+            found = [" / ".join(each.keys) for each in uncompared(*paths, env={})]
+            assert any(each.startswith(f"{OF_NAMES[block]} / {name}") for each in found), found
+            assert value == "two" or any(
+                each.startswith(f"{OF_NAMES[block]} / {other}") for each in found
+            ), found

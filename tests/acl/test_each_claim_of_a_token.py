@@ -309,3 +309,25 @@ def test_a_configuration_names_the_system_account_before_its_operator(key, tmp_p
     path.write_text(f"{key}: {7 if key == 'port' else 'HERE'}\noperator: {jwt}\n")
     expected = "OF_THE_OPERATOR" if key == "port" else "HERE"
     assert Deployment.load(path).system_account == expected
+
+
+@pytest.mark.parametrize("name", ["type", "Description", "pub", "account"])
+def test_an_account_a_user_and_an_operator_may_have_the_name_of_a_claim(name, tmp_path):
+    public = OPERATOR.key.public_key.decode()
+    tokens = {}
+    for side, value in (("old", 1), ("new", 2)):
+        (tmp_path / side).mkdir()
+        nats = {"a_newer_claim": value}
+        tokens[side] = {
+            "operator": token(OPERATOR.key, public, name, {"type": "operator", **nats}),
+            "account": token(OPERATOR.key, OTHER, name, {"type": "account", **nats}),
+            "user": OPERATOR.user(nats, claims={"name": name, "sub": "U"})[0],
+        }  # fmt: skip
+    for kind in tokens["old"]:
+        for side, of in tokens.items():
+            for each in of:
+                text = of[each] if each == kind else tokens["old"][each]
+                (tmp_path / side / f"{each}.jwt").write_text(text)
+        [part] = uncompared(tmp_path / "old", tmp_path / "new")
+        shown = f"{OPERATOR.account.public_key.decode()}/{name}" if kind == "user" else name
+        assert part.keys == (f"{kind} claims", shown, "a_newer_claim")
