@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from source_trees import HEAD
+
+from subtrie import PermissionsError
+from subtrie.gencreds import scan
 
 #: A source below its head, and what is said of its one unresolved call.
 SAID = {
@@ -81,3 +85,36 @@ SAID = {
 @pytest.mark.parametrize("text", SAID)
 def test_of_an_unresolved_call(text, only):
     assert [each.message for each in only(text).dynamic] == [SAID[text]]
+
+
+def test_of_a_value_that_another_module_assigns(tree):
+    folder = tree(
+        a=HEAD + 'import b\norders.request("GET", b.at)', b='at = "https://a.shop/x"\n',
+        c='import b\nb.at = "x"\n',
+    )  # fmt: skip
+    [service] = scan(folder)
+    assert [(each.file, each.line, each.message) for each in service.dynamic] == [
+        (str(folder / "a.py"), 4,
+         "request: the url depends on at, which is also assigned from outside its module"),
+    ]  # fmt: skip
+
+
+def test_of_the_event_of_another_service(tree):
+    folder = tree(a=HEAD + '\norders.trigger(Event("other.shop", "/x"))')
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert str(caught.value) == (
+        f"{folder / 'a.py'}:4: 'the event of other.shop, triggered by orders.shop': only the "
+        "service that owns an event may trigger it; call the other service instead"
+    )
+
+
+def test_of_a_connector_of_an_unknown_host(tree):
+    source = 'c = Connector(input())\nc.request("GET", "https://a.shop/x")\n'
+    source += 'c.on(Event("b.shop", "/y"))(print)'
+    services = scan(tree(a="from subtrie.connector import Connector, Event\n" + source))
+    assert [(each.line, each.message) for one in services for each in one.dynamic] == [
+        (2, "a connector whose host depends on the result of a call"),
+        (3, "a call of a connector that cannot be determined"),
+        (4, "a hook of a connector that cannot be determined"),
+    ]
