@@ -238,8 +238,13 @@ def test_a_batch_that_is_in_the_tables_or_follows_them(ranges, done) -> None:
     if done is not None:
         assert _is_done(ranges, logs, "out") is done
         return
-    with pytest.raises(OutputFolderError, match="belong together"):
+    [(server, (start, _))] = ranges.items()
+    with pytest.raises(OutputFolderError) as caught:
         _is_done(ranges, logs, "out")
+    assert str(caught.value) == (
+        f"out has the log {server} up to byte {logs.get(server, 0)}, and the "
+        f"checkpoint goes on at byte {start}: a checkpoint and its output directory belong together"
+    )
 
 
 def test_a_query_of_what_there_is_has_one_end(tmp_path) -> None:
