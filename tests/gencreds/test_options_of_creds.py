@@ -1,4 +1,4 @@
-"""What is asked of creds is in their token, and counts towards its size."""
+"""The options of creds are in their token, and count towards its size."""
 
 from __future__ import annotations
 
