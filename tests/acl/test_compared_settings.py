@@ -148,9 +148,12 @@ SPELLINGS = {
         "allowed_connection_types: [mqtt]|connection_types: mqtt",
     ],
     "limits": ["max_connections: 5|max_conn: 5", "max_subscriptions: 5|max_subs: 5",
-               "max_payload: 5|max_pay: 5", "max_leafnodes: 5|max_leafs: 5", "max_conn: -1|"],
+               "max_payload: 5|max_pay: 5", "max_leafnodes: 5|max_leafs: 5", "max_conn: -1|",
+               "max_subs: -1|", "max_pay: -1|", "max_leafs: -1|"],
     "mapping": ["dest: b|destination: b"],
-    "cluster login": ["user: r, pass: s|username: r, password: t",
+    **{name: ["authorization { user: a }|authentication { user: a }"]
+       for name in ("websocket", "mqtt")},
+    "cluster login": ["user: r, pass: s|username: r, password: t", "token: a|token: b",
                       "default_permissions: { publish: a }|default_permission: { publish: a }"],
     "remotes": [
         "url: nats://a:1|urls: [nats://a:1]", "credentials: x|creds: x", "account: A|local: A",
