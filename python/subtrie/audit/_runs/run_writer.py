@@ -5,6 +5,7 @@ The rows come sorted by table and key.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -255,6 +256,10 @@ class TableFile:
             self._write(pa.concat_tables(self._held))
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Leave the file incomplete: pyarrow would complete it, and print that it cannot."""
+        self._writer.is_open = False
+
     def finish(self) -> tuple[str, str, str]:
         """Return the path of the complete local file, its final name, and its digest."""
         self.close()
@@ -311,7 +316,7 @@ def table_writer(folder: RunFolder, context: Context) -> Task:
         import pyarrow.compute as pc
 
         pa.default_memory_pool().release_unused()  # an earlier task of this process kept it
-        with tempfile.TemporaryDirectory() as local:
+        with tempfile.TemporaryDirectory() as local, contextlib.ExitStack() as stack:
             files: dict[str, TableFile] = {}
             total, others = 0, list[Any]()
             for name, table in merged(batches, context):
@@ -326,6 +331,7 @@ def table_writer(folder: RunFolder, context: Context) -> Task:
                 else:
                     if name not in files:
                         files[name] = TableFile(local, name)
+                        stack.callback(files[name].abandon)
                     files[name].add(table)
             done: list[Any] = [(TOTALS, "", total, "", None), *others]
             for name, file in files.items():
