@@ -32,7 +32,9 @@ BLOCKS = {
     "mqtt": "mqtt {{ port: 1883\n{} }}\n",
     "jetstream": "jetstream {{ domain: d\n{} }}\n",
     "account jetstream": "accounts {{ A {{ jetstream {{ cluster_traffic: owner\n{} }} }} }}\n",
-    "tls": "tls {{ verify: true\n{} }}\n",
+    "tls": "tls {{ verify: true\n{} }}\n", "tls alone": "tls {{ timeout: 7\n{} }}\n",
+    "remote": "leafnodes {{ remotes: [ {{ url: nats://h:1\n{} }} ] }}\n",
+    "import": "accounts {{ A {{ imports: [ {{ service: {{ account: B, subject: s }}\n{} }} ] }} }}",
 }  # fmt: skip
 BLOCKS = {
     name: text.replace("ISSUER", "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C")
@@ -179,6 +181,7 @@ FLAGS = {
     "user": "proxy_required", "tls": "verify_and_map insecure",
     "websocket": "same_origin no_tls", "mqtt": "no_tls", "export": "allow_trace",
     "gateway": "reject_unknown reject_unknown_cluster", "remotes": "disabled",
+    "tls alone": "verify", "remote": "hub", "import": "share allow_trace",
 }  # fmt: skip
 
 
@@ -360,3 +363,17 @@ def test_a_name_is_a_name_also_if_it_is_a_key_elsewhere(block, tmp_path):
             assert value == "two" or any(
                 each.startswith(f"{OF_NAMES[block]} / {other}") for each in found
             ), found
+
+
+@pytest.mark.parametrize(("block", "key", "counts"), [
+    ("tls alone", "ca_file", True), ("remote", "credentials", True), ("remote", "creds", True),
+    ("tls alone", "cert_file", False), ("", "logfile", False), ("", "http_base_path", False),
+])  # fmt: skip
+def test_the_content_of_a_file_that_a_key_names_counts(block, key, counts, tmp_path):
+    paths = [tmp_path / side / "nats.conf" for side in ("old", "new", "same")]
+    for path, content in zip(paths, ("a", "b", "a"), strict=True):
+        path.parent.mkdir()
+        path.write_text(BLOCKS[block].format(f"{key}: file"))
+        (path.parent / "file").write_text(content)
+    assert bool(uncompared(*paths[:2], env={})) is counts
+    assert uncompared(paths[0], paths[2], env={}) == []

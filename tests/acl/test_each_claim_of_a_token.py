@@ -204,6 +204,9 @@ def test_each_claim_of_an_account_is_compared_by_itself(tmp_path):
             pair = [{name: [each] if listed else each} for each in (base, {**base, field: value})]
             [part] = account_parts(tmp_path, *pair)
             assert part.startswith(start + field), field
+            if value is True and field != "advertise":  # off is as good as absent
+                pair[1] = {name: [{**base, field: False}]}
+                assert account_parts(tmp_path, *pair) == [], field
 
 
 def test_each_claim_of_an_operator_is_compared_by_itself(tmp_path):
