@@ -135,6 +135,13 @@ TOLD = {
     "a conditional": (
         'orders.request("GET" if x else "PUT", "https://a.shop/" + ("x" if y else "y"))',
         ["GET a.shop:443/x", "GET a.shop:443/y", "PUT a.shop:443/x", "PUT a.shop:443/y"]),
+    "a comprehension over a name that it hides": (
+        'hs = ("a.shop",)\nasync def f(): [await orders.request("GET", f"https://{h}/x")'
+        ' for h in hs for hs in (("b.shop",),)]',
+        ["GET a.shop:443/x"]),
+    "an assignment within a comprehension": (
+        'h = "b.shop"\nasync def f(): [await orders.request("GET", f"https://{u}/x")'
+        ' for h in ("a.shop",) if (u := h)]', ["GET a.shop:443/x"]),
     "lower case": ('orders.request("get", "HTTPS://A.Shop/X")', ["GET a.shop:443/X"]),
     "keywords": ('orders.request(url="https://a.shop/x", method="GET")', ["GET a.shop:443/x"]),
     "publish": ('orders.publish("POST", "http://a.shop/x?y=1#z")', ["POST a.shop:80/x"]),
