@@ -82,7 +82,9 @@ def open_plain(path: str) -> tuple[BinaryIO, bool]:
         import gzip
 
         stream.seek(0)
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream)), True
+        opened = gzip.GzipFile(fileobj=stream)
+        opened.myfileobj = stream  # type: ignore[assignment]  # which it closes, as one of its own
+        return cast(BinaryIO, opened), True
     if magic == _ZSTD:
         import pyarrow as pa
 
