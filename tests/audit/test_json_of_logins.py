@@ -28,7 +28,7 @@ NUMBERS = [
     )
 ]
 LITERALS = [
-    "true", "false", "null", "True", "fals", "truex", "nullx", "n", "t", "NaN", "Infinity",
+    "true", "false", "null", "True", "tr", "truex", "nullx", "n", "t", "NaN", "Infinity",
     "-Infinity", "undefined", "+1", "--1", "- 1",
      "'a'", "a", "0x1f", "1_000", "1,2", "", "/**/1", "\u0661",
 ]  # fmt: skip

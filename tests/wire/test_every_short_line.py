@@ -37,7 +37,7 @@ JSONS = [
     b"{}", b"{", b"}", b"{}{}", b"[]", b"1", b"null", b'"a"', b'{"a":1}', b'{"a":12}',
     b'{"a":-12.50E+17}', b'{"a":"\\\xff"}', b'{"a":"\\\\\xff"}', b'{"a":"\\\\\\\xff"}',
     b'{"a":012}', b'{"a":1,"a":2}', b'{"a":1,}', b'{"a"}', b'{a:1}', b"{'a':1}", b'{"a":"\xff"}',
-    b'{"a":"\\ud800"}', b'{ "a" : [ 1 , { } ] }', b'{"a":"\x01"}', b'{"a":fals}', b"\xef\xbb\xbf{}",
+    b'{"a":"\\ud800"}', b'{ "a" : [ 1 , { } ] }', b'{"a":"\x01"}', b'{"a":tr}', b"\xef\xbb\xbf{}",
 ]  # fmt: skip
 PARSERS: list[tuple[str, dict[str, Any]]] = [
     (conn, {"dialect": dialect}) for dialect in ("server", "strict") for conn in CONNS
