@@ -29,6 +29,7 @@ def claims(file: Path) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("words", "seconds", "issuer"),
     [([], None, None), (["--expires", "2h"], 7200, None), (["--account", ACCOUNT], None, ACCOUNT)],
+    ids=["neither", "expires", "account"],
 )
 def test_creds_that_are_written(tree, tmp_path, monkeypatch, words, seconds, issuer):
     monkeypatch.chdir(tmp_path)
