@@ -111,7 +111,8 @@ class Client:
         async def deliver(message: Any) -> None:
             found = streaming.MsgProto.decode(message.data)
             self.got.append(found)
-            if skip_first_ack and not skipped:
+            # Twice: the first acknowledgement is then late by any clock.
+            if skip_first_ack and len(skipped) < 2 and found.sequence in (skipped or [1]):
                 skipped.append(found.sequence)
                 return
             self.delivered_again |= found.sequence in skipped
@@ -158,8 +159,8 @@ async def talk(port: int, out: Path) -> Client:
             ack = await client.publish("foo", b"%d" % number, f"g{number}")
             assert (ack.guid, ack.error) == (f"g{number}", "")
         plain = await client.subscribe("foo")
-        # Five for each subscription, and that which was not acknowledged again. Others may be, too.
-        await until(lambda: len(client.got) >= 16 and client.delivered_again)
+        # Five for each subscription, and one that was not acknowledged twice. Others may be, too.
+        await until(lambda: len(client.got) >= 17 and client.delivered_again)
         await until(lambda: client.beats >= 2)
         assert not (await client.unsubscribe("foo", plain.ackInbox)).error
         assert not (await client.unsubscribe("foo", queue.ackInbox)).error
@@ -207,7 +208,7 @@ def test_all_traffic_of_a_live_server_decodes(binary, tmp_path):
     assert counted["SubscriptionRequest"] == counted["UnsubscribeRequest"] == 3
     assert counted["SubscriptionResponse"] == 6
     assert counted["MsgProto"] == len(client.got)
-    assert counted["Ack"] == len(client.got) - 1
+    assert counted["Ack"] == len(client.got) - 2
     assert counted["Heartbeat"] >= counted["HeartbeatAnswer"] >= 2
     assert counted["CloseRequest"] == counted["CloseResponse"] == 1
     verdicts = {finding.row: finding.verdict for finding in conversation.check(rows)}
