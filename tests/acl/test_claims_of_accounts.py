@@ -88,6 +88,16 @@ def test_claims_that_are_not_valid_are_refused_with_the_file(name, tmp_path):
     assert named in str(caught.value)
 
 
+@pytest.mark.parametrize("revoked", [{"*": "1"}, {"*": True}, 7])
+def test_revocations_of_users_that_are_not_valid_are_refused_with_the_file(revoked, tmp_path):
+    operator = Operator({"revocations": revoked})
+    (tmp_path / "account.jwt").write_text(operator.account_jwt)
+    (tmp_path / "user.jwt").write_text(operator.user({"pub": {"allow": ["a"]}})[0])
+    with pytest.raises(PermissionsError, match="revocations") as caught:
+        Deployment.load(tmp_path)
+    assert caught.value.file == str(tmp_path / "account.jwt")
+
+
 @pytest.mark.parametrize("claims", TAKEN)
 def test_claims_much_like_those_are_read(claims, tmp_path):
     assert "account" in Deployment.load(written(tmp_path, claims)).accounts

@@ -149,3 +149,22 @@ def test_the_command_names_the_call_and_exits_with_1(tree) -> None:
     assert done.exit_code == 1
     assert "GET a.shop:443/x is not among the uses of orders.shop" in done.output
     assert CliRunner().invoke(app, [*words, "--allow-dynamic"]).exit_code == 0
+
+
+def test_the_list_of_a_connector_that_an_imported_file_makes_passes_nothing_on(tree):
+    base = "class Base(Connector):\n    def __init__(self, host):\n"
+    made = (
+        'from subtrie.connector import Connector\norders = Connector("orders.shop")\n'
+        'async def f(): await orders.request("GET", "https://a.shop/x")\n'
+    )
+    folder = tree(
+        {
+            "pyproject.toml": "",
+            "orders/service.py": f"{HEAD}{base}        super().__init__(host, uses=[item])\n",
+            "orders/main.py": made + "import wiring.make\n",
+            "wiring/make.py": 'from orders.service import Base\nother = Base("users.shop")\n',
+        }
+    )
+    (service,) = scan(folder / "orders")
+    assert said(service.calls) == ["GET a.shop:443/x"]
+    assert service.dynamic == ()
