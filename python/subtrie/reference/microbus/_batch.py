@@ -119,7 +119,7 @@ def _chosen(fields: Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"no field {name!r}{known}")
         if name in found:
             raise ValueError(f"the field {name!r} twice{known}")
-        found.append(COLUMNS[COLUMNS.index(name)])  # a subclass of str is named as the column is
+        found.append(str.__str__(name))  # not a subclass, whose str() may be another
     if not found:
         raise ValueError(f"no field at all{known}")
     return tuple(found)
